@@ -17,6 +17,7 @@ from millstream.cli.build_summary import describe_failures
 from millstream.cli.diagnostics import count_of, render_diagnostic
 from millstream.cli.output import OutputStyle, console_during_jvm_start
 from millstream.core.errors import Diagnostic
+from millstream.core.node_id import NodeId
 from millstream.core.text import clean_text
 from millstream.deploy.values import (
     DiagnosticEvent,
@@ -104,7 +105,7 @@ class BuildProgress:
                 case RunEnded(result=result):
                     self._end(result)
                 case LeftOut(model=model, diagnostic=diagnostic):
-                    self._line("error", model.partition(".")[2], "left out of its query; the others continue")
+                    self._line("error", model.name, "left out of its query; the others continue")
                     self._diagnostic(diagnostic)
                 case TableCompared():
                     self.compared.append(event)
@@ -228,7 +229,7 @@ class BuildProgress:
             show()
 
     def _compared(self, result: TableCompared) -> None:
-        name = result.model.partition(".")[2]
+        name = result.model.name
         if result.less:
             self._line("skipped", name, f"not compared with the running version: {result.less}")
             return
@@ -260,12 +261,12 @@ def dropped_records(counts: RecordCounts) -> Iterator[str]:
     """Yield a line for each source, model or data test whose records were skipped or rejected."""
     for fate, numbers in (("skipped", counts.skipped), ("sent to dead letters", counts.dead_letters)):
         for id_, number in numbers.items():
-            kind, _, name = id_.partition(".")
+            kind, name = id_.kind, id_.name
             why = "a function failed" if fate == "skipped" else "a function or a data test failed"
             why = why if kind == "model" else "not decodable"
             yield f"{count_of(number, 'record')} of {name} {fate}: {why}"
     for id_, number in counts.tests.items():
-        yield f"{count_of(number, 'row')} failed data test {id_.removeprefix('test.')}"
+        yield f"{count_of(number, 'row')} failed data test {id_.name}"
 
 
 def expired_lines(states: Iterable[StateRows]) -> Iterator[str]:
@@ -303,9 +304,9 @@ def late_in_words(rows: int, query: Query) -> str:
 
 def late_remedy(query: Query) -> str:
     if _waits_for_versions(query):
-        topics = " or ".join(read.relation.partition(".")[2] for read in query.topic_reads if read.reads_all)
+        topics = " or ".join(read.relation.name for read in query.topic_reads if read.reads_all)
         return f"to keep such rows, set longer `versions` of {topics}"
-    sources = " or ".join(f"{relation.partition('.')[2]} (now {delay})" for relation, delay in query.delays)
+    sources = " or ".join(f"{relation.name} (now {delay})" for relation, delay in query.delays)
     return f"to keep such rows, set a longer `delay` in the watermark of {sources}"
 
 
@@ -314,8 +315,8 @@ def _waits_for_versions(query: Query) -> bool:
     return {operator.kind for operator in query.signature.operators} == {_AS_OF}
 
 
-def _names(models: Iterable[str]) -> str:
-    return ", ".join(model.partition(".")[2] for model in models)
+def _names(models: Iterable[NodeId]) -> str:
+    return ", ".join(model.name for model in models)
 
 
 def _number(result: QueryResult, query: Query | None) -> tuple[int, str]:
@@ -332,7 +333,6 @@ def _number(result: QueryResult, query: Query | None) -> tuple[int, str]:
 def _query_label(query: Query) -> str:
     """Name a query after the models that it computes."""
     labels = [
-        name.removeprefix("model.") if name.startswith("model.") else f"{name.rpartition('.')[2]} (reference)"
-        for name in query.stored
+        name.shown_name if name.kind == "model" else f"{name.last_name} (reference)" for name in query.stored
     ]
     return ", ".join(labels) or query.name.replace("_", " ")

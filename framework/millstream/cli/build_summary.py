@@ -30,7 +30,7 @@ def format_build_summary(
     phases: Mapping[str, float] | None = None,
 ) -> Part:
     """Return the text and its style; with the seconds of each phase, which add up to all seconds."""
-    models = Counter[str](node.status for node in results.results if node.id.startswith("model."))
+    models = Counter[str](node.status for node in results.results if node.id.kind == "model")
     ended = Counter[str](_BEFORE if test.unchanged else test.status for test in tests)
     done = "up to date" if up_to_date else "built"
     parts = [", ".join([f"{count_of(models['success'], 'model')} {done}", *describe_failures(models)])]

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from millstream.cli.options import CommonOptions, SelectionRequest, TestOptions
 from millstream.cli.project import select_nodes
+from millstream.core.node_id import NodeId
 from millstream.project.values import is_local
 from millstream.results.test_results import TestResult, TestRun
 
@@ -31,8 +32,8 @@ class _Tests(Struct, frozen=True):
     """Tests of one kind, by ID, and digests of what they run over, where it is known."""
 
     what: str
-    nodes: Mapping[str, ManifestNode] = {}
-    contents: Mapping[str, str] = {}
+    nodes: Mapping[NodeId, ManifestNode] = {}
+    contents: Mapping[NodeId, str] = {}
 
 
 class TestsOfBuild:
@@ -58,8 +59,8 @@ class TestsOfBuild:
         self._stack = ExitStack()
         self._progress: BuildProgress | None = None
         self._lock = threading.Lock()
-        self._built: set[str] = set()
-        self._ran: set[str] = set()
+        self._built: set[NodeId] = set()
+        self._ran: set[NodeId] = set()
         self.results: list[TestResult] = []
         self.ends: list[float] = []
         """When each phase ended, by the monotonic clock: start, unit tests, models with their data tests."""
@@ -97,7 +98,7 @@ class TestsOfBuild:
             self._stack.close()
         return not self.code
 
-    def built(self, query: str, models: frozenset[str], /) -> None:
+    def built(self, query: str, models: frozenset[NodeId], /) -> None:
         """Run the data tests of what a query has stored, and of it with what was stored before it."""
         progress = self._progress
         assert progress is not None
@@ -114,7 +115,7 @@ class TestsOfBuild:
         self.test_rows(frozenset(result.id for result in results.results if result.status != "success"))
         self.ends.append(time.monotonic())
 
-    def test_rows(self, not_built: frozenset[str] = frozenset()) -> None:
+    def test_rows(self, not_built: frozenset[NodeId] = frozenset()) -> None:
         try:
             self._run(self._data_tests(not_built))
         finally:
@@ -136,7 +137,7 @@ class TestsOfBuild:
         return _Tests("unit test", nodes, unit_contents(self._job.project, self._compiled, nodes))
 
     def _data_tests(
-        self, not_built: frozenset[str] = frozenset(), built: frozenset[str] | None = None
+        self, not_built: frozenset[NodeId] = frozenset(), built: frozenset[NodeId] | None = None
     ) -> _Tests:
         """Return those to run, without those of some models; if `built` is given, only those of these."""
         if self._tests.no_tests:
@@ -158,7 +159,7 @@ class TestsOfBuild:
         return [nodes[id_] for id_ in self._ids if nodes[id_].kind == kind]
 
     @cached_property
-    def _ids(self) -> list[str]:
+    def _ids(self) -> list[NodeId]:
         return sorted(select_nodes(self._common, self._compiled, self._request, with_tests=True).ids)
 
     def _only_reads_production(self, node: ManifestNode) -> bool:
@@ -188,7 +189,7 @@ class TestsOfBuild:
             from millstream.testing.build_tests import run_nodes
 
             for result in run_nodes(self._session, changed, show):
-                contents = tests.contents.get(result.id, "")
+                contents = tests.contents.get(NodeId.parse(result.id), "")
                 self.results.append(replace(result, ran=self._test_run.started, contents=contents))
         return len(unchanged)
 
@@ -201,14 +202,16 @@ class TestsOfBuild:
         self._stack.callback(session.close)
         return session
 
-    def _unchanged(self, contents: Mapping[str, str]) -> dict[str, TestResult]:
+    def _unchanged(self, contents: Mapping[NodeId, str]) -> dict[NodeId, TestResult]:
         """Return the tests that passed over what they would run over again."""
         if self._tests.all_tests:
             return {}
         before = self._test_run.before
         results = () if before is None else (*before.earlier, *before.results)
+        passed = (result for result in results if result.status == "pass" and result.contents)
+        ids = ((NodeId.parse(result.id), result) for result in passed)
         return {
-            result.id: replace(result, unchanged=True)
-            for result in results
-            if result.status == "pass" and result.contents and contents.get(result.id) == result.contents
+            id_: replace(result, unchanged=True)
+            for id_, result in ids
+            if contents.get(id_) == result.contents
         }

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from millstream.cli.records import one_line, to_json_value
 from millstream.cli.text_tables import text_table
 from millstream.compile.graph import build_graph
+from millstream.core.node_id import NodeId
 
 if TYPE_CHECKING:
     from millstream.compile.manifest import ManifestNode
@@ -111,7 +112,7 @@ def _text(value: Any) -> Any:
 
 
 def readers_of(
-    project: Project, nodes: Mapping[str, ManifestNode], topics: Collection[str]
+    project: Project, nodes: Mapping[NodeId, ManifestNode], topics: Collection[str]
 ) -> dict[str, list[str]]:
     """Return the models whose stored rows depend on the records of each topic."""
     graph = build_graph(nodes)
@@ -119,7 +120,7 @@ def readers_of(
     above = {id_: graph.ancestors(id_) for id_ in stored}
     readers: dict[str, list[str]] = {}
     for topic in sorted(topics):
-        sources = {f"source.{source.id}" for source in project.topics.values() if source.topic == topic}
+        sources = {NodeId("source", source.id) for source in project.topics.values() if source.topic == topic}
         readers[topic] = sorted(name for id_, name in stored.items() if sources & above[id_])
     return readers
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 from millstream.cli.options import CommonOptions
 from millstream.cli.remedies import TargetOptions, for_target
 from millstream.cli.review_output import statistics_of
+from millstream.core.encoding import to_msgpack
 
 if TYPE_CHECKING:
     from millstream.compile.manifest import Compiled
@@ -56,7 +57,7 @@ def plan_deployment(
     review = review_deployment(
         deployed_version(still, compiled), now, reused_plan, statistics, accepted, left
     )
-    leftovers = (model.partition(".")[2] for name in left for model in running.records[name].stored)
+    leftovers = (model.name for name in left for model in running.records[name].stored)
     return DeploymentReview(review, rebuilt_queries(review), not running.records, tuple(leftovers))
 
 
@@ -81,9 +82,7 @@ def only_built(compiled: Compiled, job: Job) -> Compiled:
     manifest = msgspec.structs.replace(
         compiled.manifest, nodes=definition.nodes, functions=definition.functions
     )
-    return msgspec.structs.replace(
-        compiled, manifest=manifest, catalog=msgspec.msgpack.encode(definition.catalog)
-    )
+    return msgspec.structs.replace(compiled, manifest=manifest, catalog=to_msgpack(definition.catalog))
 
 
 def deployed_version(running: Deployed, compiled: Compiled) -> ReviewedVersion | None:

@@ -19,6 +19,7 @@ from millstream.cli.project import (
     select_nodes,
 )
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import NodeId
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -86,7 +87,7 @@ def compiled_job(
 
 def _select_models(
     common: CommonOptions, compiled: Compiled, request: SelectionRequest
-) -> tuple[frozenset[str], Sequence[Diagnostic]]:
+) -> tuple[frozenset[NodeId], Sequence[Diagnostic]]:
     """Return the selected models and warnings; raise if none is selected by mistake."""
     selection = select_nodes(common, compiled, request)
     nodes = compiled.manifest.nodes
@@ -105,13 +106,13 @@ def _also_built(job: Job) -> Iterator[Diagnostic]:
         return  # models that start again leave the queries of others
     rebuilt = job.intent.rebuild if isinstance(job.intent, Update) else frozenset()
     for query in choose_queries(job.physical.queries, job.models):
-        stored = [model for model in query.stored if model.startswith("model.")]
+        stored = [model for model in query.stored if model.kind == "model"]
         if rebuilt.issuperset(job.models.intersection(stored)):
             continue
-        selected = [model.partition(".")[2] for model in stored if model in job.models]
-        others = [model.partition(".")[2] for model in stored if model not in job.models]
+        selected = [model.name for model in stored if model in job.models]
+        others = [model.name for model in stored if model not in job.models]
         if others:
-            computed = f"query {query.name} computes {_quoted_names(stored)}"
+            computed = f"query {query.name} computes {_quoted_names([model.name for model in stored])}"
             message = f"{_quoted_names(others)} will be built, too: {computed}"
             remedy = (
                 f"for a separate query, set config(group='{(selected or others)[0]}') in the model, or "
@@ -128,9 +129,13 @@ def _views_alone(job: Job) -> Iterator[Diagnostic]:
         return
     names = sorted(job.models)
     are, them = ("is a view", "it") if len(names) == 1 else ("are views", "them")
-    remedy = f"select what reads {them}, too: --select {names[0].removeprefix('model.')}+"
+    remedy = f"select what reads {them}, too: --select {names[0].shown_name}+"
     yield Diagnostic(
-        "MS613", f"{_quoted_names(names)} {are}, so nothing is stored", None, remedy, severity="warning"
+        "MS613",
+        f"{_quoted_names([id_.shown_name for id_ in names])} {are}, so nothing is stored",
+        None,
+        remedy,
+        severity="warning",
     )
 
 
@@ -142,26 +147,26 @@ def _unsent_letters(job: Job) -> Iterator[Diagnostic]:
         return
     chosen = choose_queries(job.physical.queries, job.models)
     for source, query in senders_of_letters(job.physical.queries, chosen).items():
-        names = [name.removeprefix("model.") for name in query.stored if name.startswith("model.")]
+        names = [name.shown_name for name in query.stored if name.kind == "model"]
         message = (
-            f"dead letters of {source.removeprefix('source.')} are sent by query {query.name}, which is not "
+            f"dead letters of {source.name} are sent by query {query.name}, which is not "
             "selected: they are sent when it runs"
         )
         remedy = f"to send them now, also select one of its models: --select {names[0]}"
         yield Diagnostic("MS614", message, None, remedy, severity="warning")
 
 
-def _quoted_names(models: Sequence[str]) -> str:
-    names = [f"'{model.removeprefix('model.')}'" for model in models[:_SHOWN]]
-    names += [f"{len(models) - _SHOWN} more"] if len(models) > _SHOWN else []
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+def _quoted_names(names: Sequence[str]) -> str:
+    quoted = [f"'{name}'" for name in names[:_SHOWN]]
+    quoted += [f"{len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
 
 
 def _accepted(common: CommonOptions, compiled: Compiled, changes: StateOptions) -> AcceptedModels:
     """Return the models for which users accept that queries continue."""
     from millstream.queries.verdict import AcceptedModels
 
-    ids: dict[str, frozenset[str]] = {}
+    ids: dict[str, frozenset[NodeId]] = {}
     for kind in ("stored", "mixed"):
         texts = tuple(
             text for prefix, _, text in (a.partition(":") for a in changes.accept) if prefix == kind
@@ -175,7 +180,7 @@ def _accepted(common: CommonOptions, compiled: Compiled, changes: StateOptions) 
     return AcceptedModels(everything=changes.accept_forward, **ids)
 
 
-def _intent(changes: StateOptions, rebuild: frozenset[str], accepted: AcceptedModels) -> Intent:
+def _intent(changes: StateOptions, rebuild: frozenset[NodeId], accepted: AcceptedModels) -> Intent:
     from millstream.deploy.planning.intents import FullRefresh, Regroup, Update
 
     if changes.full_refresh:

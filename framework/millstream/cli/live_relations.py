@@ -8,6 +8,7 @@ from pathlib import Path
 
 from millstream.cli.latest_records import newest_rows
 from millstream.compile.manifest import ManifestNode
+from millstream.core.node_id import NodeId
 from millstream.kafka.clients import Admin
 from millstream.kafka.registry.writers import Writers
 from millstream.kafka.topic_decoding import TopicDecoding
@@ -23,7 +24,7 @@ _MOST = 24
 
 
 def live_relations(
-    project: Project, nodes: dict[str, ManifestNode], admin: Admin, writers: Writers
+    project: Project, nodes: dict[NodeId, ManifestNode], admin: Admin, writers: Writers
 ) -> list[LiveRelation]:
     """Return the tables and topics that models store, and then the topics of sources."""
     relations = relations_in(nodes.values())
@@ -32,7 +33,7 @@ def live_relations(
     live = []
     for kind in ("model", "source"):
         for node in nodes.values():
-            relation = relations.get(node.id.partition(".")[2].lower())
+            relation = relations.get(node.id.name.lower())
             if node.kind != kind or relation is None:
                 continue
             about = node.description.split("\n")[0]

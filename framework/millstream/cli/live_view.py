@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from millstream.cli.diagnostics import count_of
+from millstream.core.node_id import NodeId
 from millstream.core.text import clean_text
 from millstream.deploy.values import MachineUsage
 from millstream.ops.query_status import QueryStatus
@@ -36,7 +37,9 @@ class LiveView:
 
     def shown(self, seen: Sequence[QueryStatus], stage: str, machine: MachineUsage) -> Group:
         now = time.time()
-        rates = {status.query: self._rates.of(status.query, status.rows, now) for status in seen}
+        rates = {
+            status.query: self._rates.of(NodeId("query", status.query), status.rows, now) for status in seen
+        }
         table = Table(box=None, pad_edge=False, header_style="dim")
         table.add_column("query", max_width=_NAMES, no_wrap=True)
         table.add_column("", no_wrap=True)

@@ -16,6 +16,7 @@ from millstream.cli.output import print_result, progress_console
 from millstream.compile.graph import build_graph
 from millstream.compile.manifest import Compiled
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.project.settings import FILE, find_project, read_settings
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def compile_despite_errors(
     return compiled
 
 
-def concerned_by_errors(compiled: Compiled, ids: Collection[str]) -> bool:
+def concerned_by_errors(compiled: Compiled, ids: Collection[NodeId]) -> bool:
     """Return whether a model with errors is one of these nodes, or one of those that they depend on."""
     nodes = compiled.manifest.nodes
     pending, reached = [*ids], set(ids)
@@ -200,7 +201,7 @@ def empty_selection_errors(request: SelectionRequest, selection: Selection) -> l
 
 def _states(
     common: CommonOptions, compiled: Compiled, name: str
-) -> tuple[Callable[[str], frozenset[str]], tuple[Diagnostic, ...]]:
+) -> tuple[Callable[[str], frozenset[NodeId]], tuple[Diagnostic, ...]]:
     """Return a function that evaluates `state:` selectors, and warnings of the version compared with."""
     from millstream.review.selecting import StateSelector
     from millstream.review.version import version_of

@@ -70,7 +70,7 @@ def format_review(review: Review, output: str, target: TargetOptions) -> tuple[d
     """Return the review for programs and for people, with commands for the target."""
     review = structs.replace(review, queries=tuple(_for_target(query, target) for query in review.queries))
     if output == "json":
-        from msgspec import to_builtins
+        from millstream.core.encoding import to_builtins
 
         return to_builtins(review), ""
     if output == "markdown":

@@ -11,7 +11,6 @@ from datetime import datetime, timezone
 from typing import Any
 
 import click
-from msgspec import to_builtins
 from rich.console import Group
 from rich.live import Live
 from rich.text import Text
@@ -21,6 +20,7 @@ from millstream.cli.diagnostics import as_data, count_of, render_diagnostic
 from millstream.cli.live_view import LiveView
 from millstream.cli.output import OutputStyle, console_during_jvm_start
 from millstream.core.byte_sizes import size_in_words
+from millstream.core.encoding import to_builtins
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.text import clean_text
 from millstream.deploy.values import (
@@ -146,16 +146,16 @@ class RunProgress:
                 self._say("failed", text, data)
             case LeftOut(query=name, model=model, diagnostic=diagnostic):
                 self._diagnostic(diagnostic)
-                text = f"{model.partition('.')[2]} is left out of {name}; the others continue"
+                text = f"{model.name} is left out of {name}; the others continue"
                 self._say("left_out", text, {"query": name, "model": model} | _reason(diagnostic))
             case QueryStopped(query=name):
                 self._say("stopped", f"{name} stopped", {"query": name})
             case DiagnosticEvent(diagnostic=diagnostic):
                 self._diagnostic(diagnostic)
             case DataTested(test=test, passed=passed, message=message, severity=severity):
-                self._test(test.removeprefix("test."), message, severity, passed=passed)
+                self._test(test.name, message, severity, passed=passed)
             case TableCompared(model=model, columns=columns, rows=rows, less=less):
-                name = model.partition(".")[2]
+                name = model.name
                 text = f"{name}: not compared: {less}" if less else f"{name}: same rows in both versions"
                 data = {"model": name, "columns": columns, "rows": rows, "why_not": less}
                 self._say("compared", text, data)
@@ -248,8 +248,8 @@ class RunProgress:
             return
         self._late[name] = now, 0
         query = self._queries[name]
-        sources = [source.relation.partition(".")[2] for source in query.sources]
-        models = [id_.partition(".")[2] for id_ in query.stored]
+        sources = [source.relation.name for source in query.sources]
+        models = [id_.name for id_ in query.stored]
         dropped = f"{late_in_words(late, query)}, {batch.watermark}"
         remedy = late_remedy(query)
         data = {"query": name, "models": models, "rows": late}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from millstream.cli.options import CommonOptions, SelectionRequest
 from millstream.cli.project import empty_selection_errors, select_nodes
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.project.settings import read_settings
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 def select_tests(
     common: CommonOptions, compiled: Compiled, request: SelectionRequest, *, unit: bool, data: bool
-) -> tuple[frozenset[str] | None, list[Diagnostic]]:
+) -> tuple[frozenset[NodeId] | None, list[Diagnostic]]:
     """Return the selected tests; None means all, including those in Python."""
     if request.everything and unit == data:
         return None, []
@@ -43,7 +44,7 @@ def run_tests(
     common: CommonOptions,
     root: Path,
     compiled: Compiled,
-    ids: frozenset[str] | None,
+    ids: frozenset[NodeId] | None,
     flags: Sequence[str] = (),
     *,
     began: float,

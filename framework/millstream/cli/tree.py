@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from rich.text import Text
 
 from millstream.compile.lineage.values import VALUE_KINDS, Lineage, LineageEdge, LineageEnd
+from millstream.core.node_id import NodeId
 from millstream.core.text import clean_text
 
 _COLORS = {"source": "green", "seed": "yellow", "model": "blue", "exposure": "magenta", "metric": "magenta"}
@@ -53,7 +54,7 @@ def _branches(
 ) -> list[Text]:
     """Return the lines below a root; not recursive, because a graph may be deeper than Python's stack."""
     lines: list[Text] = []
-    rows: set[str] = set()
+    rows: set[NodeId] = set()
     waiting = _children(root, neighbours, "", rows)
     while waiting:
         kind, end, indent, last = waiting.pop()
@@ -68,7 +69,7 @@ def _branches(
 
 
 def _children(
-    end: LineageEnd, neighbours: Neighbours, indent: str, rows: set[str]
+    end: LineageEnd, neighbours: Neighbours, indent: str, rows: set[NodeId]
 ) -> list[tuple[str, LineageEnd, str, bool]]:
     children = list(neighbours.get(end, ()))
     if end.column and end.node not in rows:
@@ -80,6 +81,6 @@ def _children(
 
 def _label(end: LineageEnd, kind: str, describe: Describe) -> Text:
     text = Text.assemble((f"{kind} ", "cyan") if kind else "")
-    text.append(clean_text(str(end)), _COLORS.get(end.node.partition(".")[0], ""))
+    text.append(clean_text(str(end)), _COLORS.get(end.node.kind, ""))
     note = describe(end)
     return text.append(f"  {clean_text(note)}", "dim") if note else text

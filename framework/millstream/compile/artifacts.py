@@ -14,6 +14,7 @@ from millstream import __version__
 from millstream.compile.manifest import Compiled, Manifest, StoredPlan
 from millstream.core.atomic import replace_file
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.core.target_folder import claim_folder, is_below
 from millstream.project.files import SpecialFileError, open_regular
 
@@ -32,7 +33,7 @@ class WrittenFiles(Struct, frozen=True):
 
 
 def write_artifacts(
-    root: Path, target_path: str, compiled: Compiled, node_ids: Collection[str] | None = None
+    root: Path, target_path: str, compiled: Compiled, node_ids: Collection[NodeId] | None = None
 ) -> WrittenFiles:
     """Write changed files and remove stale ones; with `node_ids`, write only their SQL and remove none.
 
@@ -52,7 +53,7 @@ def write_artifacts(
         raise MillstreamError(Diagnostic("MS702", message, None, remedy)) from None
 
 
-def _write(target: Path, name: str, compiled: Compiled, node_ids: Collection[str] | None) -> WrittenFiles:
+def _write(target: Path, name: str, compiled: Compiled, node_ids: Collection[NodeId] | None) -> WrittenFiles:
     files = {
         artifact_path(node.compiled_path): compiled.sql[id_]
         for id_, node in compiled.manifest.nodes.items()

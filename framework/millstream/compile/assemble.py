@@ -8,6 +8,7 @@ from typing import Any
 
 from millstream.compile.manifest import ManifestFunction, ManifestNode
 from millstream.compile.node import column_of
+from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 from millstream.formats.registry import KEY, Encoding, functions_of
 from millstream.project.values import (
@@ -126,22 +127,22 @@ def _folders_of(path: str) -> tuple[str, ...]:
 def located_tests(project: Project) -> Iterable[tuple[ManifestNode, Location]]:
     """Yield a node for every data test of a column or relation, with where YAML names the test."""
     for topic in project.sources.values():
-        yield from _tests(project, f"source.{topic.id}", topic.columns, topic.tests)
+        yield from _tests(project, NodeId("source", topic.id), topic.columns, topic.tests)
     for properties in project.properties.values():
         if properties.name in project.models:
-            yield from _tests(project, f"model.{properties.name}", properties.columns, properties.tests)
+            yield from _tests(project, NodeId("model", properties.name), properties.columns, properties.tests)
     for seed in project.seeds.values():
-        yield from _tests(project, f"seed.{seed.name}", seed.columns, seed.tests)
+        yield from _tests(project, NodeId("seed", seed.name), seed.columns, seed.tests)
 
 
 def name_tests(
-    relation: str, columns: Iterable[DeclaredColumn], tests: Iterable[DataTest]
+    relation: NodeId, columns: Iterable[DeclaredColumn], tests: Iterable[DataTest]
 ) -> Iterable[tuple[str, str, DataTest]]:
     """Yield the tests of a relation and of its columns, each with its name and column.
 
     A test has the name that YAML gives it, or one after what it tests.
     """
-    name = relation.partition(".")[2].replace(".", "_")
+    name = relation.name.replace(".", "_")
     pairs = [("", test) for test in tests] + [(c.name, test) for c in columns for test in c.tests]
     seen: dict[str, int] = {}
     for column, test in pairs:
@@ -154,16 +155,17 @@ def name_tests(
 
 
 def _tests(
-    project: Project, relation: str, columns: Iterable[DeclaredColumn], tests: Iterable[DataTest]
+    project: Project, relation: NodeId, columns: Iterable[DeclaredColumn], tests: Iterable[DataTest]
 ) -> Iterable[tuple[ManifestNode, Location]]:
     for label, column, test in name_tests(relation, columns, tests):
         depends, arguments = [relation], test.arguments
         to = arguments.get("to") if test.name == "relationships" else None
         if isinstance(to, str) and to.startswith(("model.", "seed.", "source.")):
-            arguments = arguments | {"to": _relation(project, to)}
-            depends.append(arguments["to"])
+            referenced = _relation(project, NodeId.parse(to))
+            arguments = arguments | {"to": referenced}
+            depends.append(referenced)
         node = ManifestNode(
-            id=f"test.{label}",
+            id=NodeId("test", label),
             kind="test",
             name=label,
             path=test.location.path,
@@ -192,19 +194,19 @@ def other_nodes(project: Project) -> Iterable[ManifestNode]:
     name = project.settings.name
     for unit in project.unit_tests:
         yield ManifestNode(
-            id=f"unit_test.{unit.model}.{unit.name}",
+            id=NodeId("unit_test", f"{unit.model}.{unit.name}"),
             kind="unit_test",
             name=unit.name,
             path=unit.location.path,
             fqn=(name, unit.model, unit.name),
             tags=unit.tags,
-            depends_on=(f"model.{unit.model}",),
+            depends_on=(NodeId("model", unit.model),),
             description=unit.description,
             meta={"line": unit.location.line},
         )
     for exposure in project.exposures:
         yield ManifestNode(
-            id=f"exposure.{exposure.name}",
+            id=NodeId("exposure", exposure.name),
             kind="exposure",
             name=exposure.name,
             path=exposure.location.path,
@@ -218,7 +220,7 @@ def other_nodes(project: Project) -> Iterable[ManifestNode]:
         )
     for metric in project.metrics:
         yield ManifestNode(
-            id=f"metric.{metric.name}",
+            id=NodeId("metric", metric.name),
             kind="metric",
             name=metric.name,
             path=metric.location.path,
@@ -230,11 +232,11 @@ def other_nodes(project: Project) -> Iterable[ManifestNode]:
         )
 
 
-def _relation(project: Project, id_: str) -> str:
+def _relation(project: Project, id_: NodeId) -> NodeId:
     """Return the id of a relation; a seed may be given as a model, as in ref('countries')."""
-    kind, _, name = id_.rpartition(".")
-    is_seed = kind in {"", "model"} and name in project.seeds and name not in project.models
-    return f"seed.{name}" if is_seed else id_ if kind else f"model.{name}"
+    name = id_.name
+    is_seed = id_.kind == "model" and name in project.seeds and name not in project.models
+    return NodeId("seed", name) if is_seed else id_
 
 
 def manifest_function(function: Function) -> ManifestFunction:

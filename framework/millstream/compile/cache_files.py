@@ -16,6 +16,7 @@ from msgspec import Struct
 from millstream import __version__
 from millstream.core.atomic import replace_file
 from millstream.core.decoding import from_msgpack
+from millstream.core.encoding import to_msgpack
 from millstream.project.files import open_regular
 
 FORMAT = f"{__version__}-14-py{sys.version_info.major}.{sys.version_info.minor}"
@@ -56,7 +57,7 @@ def write_file(path: Path, value: Struct) -> None:
     """
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        content = msgspec.msgpack.encode(value)
+        content = to_msgpack(value)
         replace_file(path, _checksum(content) + content)
 
 

@@ -7,10 +7,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from millstream.compile.native_functions import find_obstacles
+from millstream.core.encoding import to_sorted_json
 from millstream.core.expressions import Expression
+from millstream.core.node_id import NodeId
 from millstream.core.types import STRING
 from millstream.formats.registry import KEY
 from millstream.outputs.registry import columns_named, materialization_of
@@ -42,26 +42,31 @@ _ISOLATION = "isolation.level"
 
 def base_catalog(
     project: Project,
-    relations: Mapping[str, InputRelation],
+    relations: Mapping[NodeId, InputRelation],
     derived: Mapping[str, tuple[tuple[str, Expression], ...]],
 ) -> Catalog:
     """Return a catalog of sources, seeds and functions, without models."""
     in_python = _costly_in_python(project)
     return Catalog(
         topics={
-            f"source.{topic.id}": _topic(topic, relations[f"source.{topic.id}"], derived.get(topic.id, ()))
+            NodeId("source", topic.id): _topic(
+                topic, relations[NodeId("source", topic.id)], derived.get(topic.id, ())
+            )
             for topic in project.topics.values()
         },
         seeds={
-            f"seed.{seed.name}": SeedSpec(
-                f"seed.{seed.name}", seed.name, _columns(relations[f"seed.{seed.name}"]), seed.digest
+            NodeId("seed", seed.name): SeedSpec(
+                NodeId("seed", seed.name),
+                seed.name,
+                _columns(relations[NodeId("seed", seed.name)]),
+                seed.digest,
             )
             for seed in project.seeds.values()
         },
         models={},
         row_sources={
-            f"source.{source.id}": _row_source(
-                source, relations[f"source.{source.id}"], derived.get(source.id, ())
+            NodeId("source", source.id): _row_source(
+                source, relations[NodeId("source", source.id)], derived.get(source.id, ())
             )
             for source in project.sources.values()
             if isinstance(source, RowSource)
@@ -104,12 +109,12 @@ def _costly_in_python(project: Project) -> Collection[str]:
     return find_obstacles(Path(project.root), functions)
 
 
-def _isolation_levels(project: Project) -> dict[str, str]:
+def _isolation_levels(project: Project) -> dict[NodeId, str]:
     """Return the isolation level at which each source is read, by its id, unless it is the default."""
     kafka = project.target.settings.get("kafka")
     consumer = dict(kafka.get("consumer") or {}) if isinstance(kafka, Mapping) else {}
     levels = {
-        f"source.{topic.id}": str(
+        NodeId("source", topic.id): str(
             {**consumer, **(topic.options.get("options") or {})}.get(_ISOLATION, DEFAULT_ISOLATION)
         )
         for topic in project.topics.values()
@@ -152,7 +157,7 @@ def _row_source(
         id=relation.id,
         name=source.name,
         kind=source.kind,
-        settings=msgspec.json.encode(source.settings, order="deterministic").decode(),
+        settings=to_sorted_json(source.settings).decode(),
         columns=tuple(column for column, hidden in columns if not hidden),
         metadata=tuple(column for column, hidden in columns if hidden),
         derived=derived,
@@ -203,11 +208,11 @@ def _dedupe(option: Mapping[str, Any]) -> DedupeSpec:
 
 
 def _hints(project: Project) -> ModelHints:
-    keeps: dict[str, float] = {}
-    rows: dict[str, float] = {}
-    distinct: dict[str, dict[str, int]] = {}
-    described = [(f"source.{t.id}", t.options, t.columns) for t in project.sources.values()]
-    described += [(f"model.{m.name}", m.hints, m.columns) for m in project.properties.values()]
+    keeps: dict[NodeId, float] = {}
+    rows: dict[NodeId, float] = {}
+    distinct: dict[NodeId, dict[str, int]] = {}
+    described = [(NodeId("source", t.id), t.options, t.columns) for t in project.sources.values()]
+    described += [(NodeId("model", m.name), m.hints, m.columns) for m in project.properties.values()]
     for id_, hints, columns in described:
         if "keeps" in hints:
             keeps[id_] = hints["keeps"]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
-
 from millstream.compile.models import ModelCompiler
+from millstream.core.decoding import from_msgpack
 from millstream.core.errors import Diagnostic
 from millstream.formats.registry import DEFAULT_FORMAT
 from millstream.outputs.kinds import Sink
@@ -29,7 +28,7 @@ def problems_of_changes(models: ModelCompiler, catalog: bytes) -> list[Diagnosti
     sending = [model for model in models.models.values() if model.config.get("emit") == "changes"]
     if not any(materialization_of(model.file.name, model.config).changes for model in sending):
         return []
-    decoded = msgspec.msgpack.decode(catalog, type=Catalog)
+    decoded = from_msgpack(catalog, Catalog)
     plan, _ = build_plan(decoded)
     lines = LocationLines(Path(models.project.root))
     diagnostics: list[Diagnostic] = []
@@ -37,7 +36,7 @@ def problems_of_changes(models: ModelCompiler, catalog: bytes) -> list[Diagnosti
         sink = output.materialization.sink
         if sink is None or not sink.changes:
             continue
-        model = models.models[output.model.removeprefix("model.")]
+        model = models.models[output.model.shown_name]
         for option, message, remedy in _misfits(sink):
             location = models.option_location(model, option, "emit")
             diagnostics.append(lines.diagnostic(location, "MS689", message, remedy))
@@ -63,7 +62,7 @@ def _misfits(sink: Sink) -> Iterator[tuple[str, str, str]]:
 
 def _unknown(output: Output, catalog: Catalog) -> tuple[str, str] | None:
     """Return why the row before a change is unknown, and the remedy; None if it is known."""
-    name = output.model.removeprefix("model.")
+    name = output.model.shown_name
     start = f"the rows of '{name}' before a change are unknown"
     order = in_order((output,))
     if not any(isinstance(node, TableScan) and node.changes for node in order):
@@ -76,11 +75,11 @@ def _unknown(output: Output, catalog: Catalog) -> tuple[str, str] | None:
         if isinstance(node, TableScan) and node.changes:
             store = store_declaration(catalog.store_of(node.relation))
             if not store.change_feed:
-                table = node.relation.rpartition(".")[2]
+                table = node.relation.last_name
                 what = f"'{table}' is stored in {store.title}, which has no change feed"
                 return f"{start}: {what}", f"give '{table}' {choices_with_change_feed()}"
         reads = [relation for e in node.expressions for relation in e.reads]
-        if read := [relation.rpartition(".")[2] for relation in reads if not relation.startswith("seed.")]:
+        if read := [relation.last_name for relation in reads if relation.kind != "seed"]:
             what = f"it also reads '{read[0]}', which changes on its own"
             return f"{start}: {what}", f"join '{read[0]}' in a table, and select from that table"
         if called := [function for e in node.expressions for function in e.functions]:

@@ -10,6 +10,7 @@ from millstream.compile.data_tests import failing_condition
 from millstream.compile.options import only_expression
 from millstream.core.errors import Diagnostic
 from millstream.core.expressions import Expression
+from millstream.core.node_id import NodeId
 from millstream.outputs.kinds import VALID_FROM, VALID_TO
 from millstream.outputs.registry import materialization_of
 from millstream.plan.nodes import RowCheck
@@ -28,12 +29,12 @@ def row_checks(
     analyse: Callable[[str, InputRelation], Analysis],
 ) -> tuple[tuple[RowCheck, ...], list[Diagnostic]]:
     """Return the row checks of a model, and the errors in their SQL."""
-    if properties is None or not materialization_of(relation.id, config).stored_as:
+    if properties is None or not materialization_of(relation.id.name, config).stored_as:
         return (), _not_stored(relation.id, properties)
     checks: list[RowCheck] = []
     diagnostics: list[Diagnostic] = []
     columns = {column.name.lower() for column in relation.columns}
-    stored = materialization_of(relation.id, config)
+    stored = materialization_of(relation.id.name, config)
     # When a version begins and ends depends on other rows.
     versions = {VALID_FROM, VALID_TO} if stored.versions else set[str]()
     for label, column, test in name_tests(relation.id, properties.columns, properties.tests):
@@ -61,14 +62,14 @@ def row_checks(
 
 def unstored_tests(project: Project) -> list[Diagnostic]:
     """Reject severities that drop rows for relations that no model stores."""
-    described = [(f"source.{t.id}", t.columns, t.tests) for t in project.sources.values()]
-    described += [(f"seed.{s.name}", s.columns, s.tests) for s in project.seeds.values()]
+    described = [(NodeId("source", t.id), t.columns, t.tests) for t in project.sources.values()]
+    described += [(NodeId("seed", s.name), s.columns, s.tests) for s in project.seeds.values()]
     return [
         diagnostic
         for id_, columns, tests in described
         for _, _, test in name_tests(id_, columns, tests)
         if test.severity in _KEEPS_OUT
-        for diagnostic in [_refused(test, f"'{id_.partition('.')[2]}' is not a stored model")]
+        for diagnostic in [_refused(test, f"'{id_.name}' is not a stored model")]
     ]
 
 
@@ -81,11 +82,11 @@ def _of_one_row(wrong: Expression) -> bool:
     return wrong.deterministic and not wrong.reads and not wrong.functions
 
 
-def _not_stored(id_: str, properties: ModelProperties | None) -> list[Diagnostic]:
+def _not_stored(id_: NodeId, properties: ModelProperties | None) -> list[Diagnostic]:
     if properties is None:
         return []
     tests: Iterable[DataTest] = (t for _, _, t in name_tests(id_, properties.columns, properties.tests))
-    reason = f"'{id_.partition('.')[2]}' is a view"
+    reason = f"'{id_.name}' is a view"
     return [_refused(test, reason) for test in tests if test.severity in _KEEPS_OUT]
 
 

@@ -14,14 +14,15 @@ from msgspec import Struct
 
 from millstream.compile.manifest import ManifestNode
 from millstream.core.expressions import sql_literal
+from millstream.core.node_id import NodeId
 from millstream.project.values import Severity
 
 
 class RowTest(Struct, frozen=True):
     """Rows of `relation` fail if the condition `wrong` is true."""
 
-    id: str
-    relation: str
+    id: NodeId
+    relation: NodeId
     wrong: str
     severity: Severity = "error"
 
@@ -29,8 +30,8 @@ class RowTest(Struct, frozen=True):
 class TotalTest(Struct, frozen=True):
     """`wrong` is a condition on an aggregate of all rows; `report` is SQL for a text with the result."""
 
-    id: str
-    relation: str
+    id: NodeId
+    relation: NodeId
     wrong: str
     report: str
     severity: Severity = "error"
@@ -41,9 +42,9 @@ class TotalTest(Struct, frozen=True):
 class QueryTest(Struct, frozen=True):
     """A query for the wrong rows; it reads `relations`, as `models.x` and the like."""
 
-    id: str
+    id: NodeId
     sql: str
-    relations: tuple[str, ...]
+    relations: tuple[NodeId, ...]
     severity: Severity = "error"
     at_most: int = 0
     """The number of tolerated rows."""
@@ -56,7 +57,7 @@ NAMES = re.compile(r"('(?:[^'\\]|\\.)*')|\b((?:models|seeds)\.\w+|sources\.\w+\.
 """Texts in SQL, and the names of relations."""
 
 
-def relations_of(test: DataTest) -> set[str]:
+def relations_of(test: DataTest) -> set[NodeId]:
     """Return all relations that a test reads, those that its conditions name in subqueries, too."""
     match test:
         case QueryTest(sql=sql, relations=relations):
@@ -68,13 +69,13 @@ def relations_of(test: DataTest) -> set[str]:
     return ids | {relation_id(name[2]) for text in texts for name in NAMES.finditer(text) if name[2]}
 
 
-def relation_id(name: str) -> str:
+def relation_id(name: str) -> NodeId:
     """Return the id of a relation by its name in SQL."""
     kind, _, rest = name.partition(".")
-    return f"{kind[:-1]}.{rest}"
+    return NodeId.parse(f"{kind[:-1]}.{rest}")
 
 
-def data_test(node: ManifestNode, sql: Mapping[str, str]) -> DataTest:
+def data_test(node: ManifestNode, sql: Mapping[NodeId, str]) -> DataTest:
     """Return the test of a node; `sql` contains the tests that are files or macros."""
     severity: Severity = node.config.get("severity", "error")
     if node.id in sql:
@@ -87,7 +88,7 @@ def data_test(node: ManifestNode, sql: Mapping[str, str]) -> DataTest:
         case "row_count" | "freshness":
             return _total(node, relation, arguments, severity)
         case "unique":
-            relations: tuple[str, ...] = (relation,)
+            relations: tuple[NodeId, ...] = (relation,)
             query = _unique(relation, column, arguments)
         case _:
             query, relations = _unrelated(relation, column, arguments), node.depends_on
@@ -110,18 +111,20 @@ def failing_condition(test: str, column: str | None, arguments: Mapping[str, Any
     return f"({where}) and {wrong}" if where else wrong
 
 
-def sql_name(relation: str) -> str:
+def sql_name(relation: NodeId) -> str:
     """Return the name of a relation in SQL: `models.x`, `sources.s.t`, `seeds.x`."""
-    kind, _, name = relation.partition(".")
+    kind, name = relation.kind, relation.name
     return f"{kind}s.{name}"
 
 
-def tested_relation(node: ManifestNode) -> str:
+def tested_relation(node: ManifestNode) -> NodeId:
     """Return the tested relation; a test may depend on others, too."""
-    return str(node.meta.get("relation") or node.depends_on[0])
+    return NodeId.parse(node.meta.get("relation") or "") or node.depends_on[0]
 
 
-def _total(node: ManifestNode, relation: str, arguments: Mapping[str, Any], severity: Severity) -> TotalTest:
+def _total(
+    node: ManifestNode, relation: NodeId, arguments: Mapping[str, Any], severity: Severity
+) -> TotalTest:
     where = arguments.get("where")
     if node.test == "freshness":
         time = _quoted(arguments.get("column") or "_timestamp")
@@ -138,7 +141,7 @@ def _total(node: ManifestNode, relation: str, arguments: Mapping[str, Any], seve
     return TotalTest(node.id, relation, " or ".join(bounds), f"concat({count}, ' rows')", severity)
 
 
-def _unique(relation: str, column: str | None, arguments: Mapping[str, Any]) -> str:
+def _unique(relation: NodeId, column: str | None, arguments: Mapping[str, Any]) -> str:
     names = arguments.get("columns") or column or ""
     columns = [names] if isinstance(names, str) else list(names)
     quoted_columns = ", ".join(map(_quoted, columns))
@@ -149,7 +152,7 @@ def _unique(relation: str, column: str | None, arguments: Mapping[str, Any]) -> 
     )
 
 
-def _unrelated(relation: str, column: str | None, arguments: Mapping[str, Any]) -> str:
+def _unrelated(relation: NodeId, column: str | None, arguments: Mapping[str, Any]) -> str:
     quoted_column, field = _quoted(column), _quoted(arguments["field"])
     where = f" and ({arguments['where']})" if arguments.get("where") else ""
     return (

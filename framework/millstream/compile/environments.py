@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from millstream.compile.manifest import Compiled, ManifestNode
 from millstream.core.decoding import from_msgpack
+from millstream.core.encoding import to_msgpack
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.outputs.kinds import LONGEST_TOPIC, Sink
 from millstream.outputs.registry import Materialization
@@ -36,7 +36,7 @@ def in_environment(compiled: Compiled, environment: Environment) -> Compiled:
         models={id_: _model(model, environment) for id_, model in catalog.models.items()},
         environment=environment,
     )
-    return replace(compiled, manifest=manifest, catalog=msgspec.msgpack.encode(catalog))
+    return replace(compiled, manifest=manifest, catalog=to_msgpack(catalog))
 
 
 def _topic(topic: TopicSpec, environment: Environment) -> TopicSpec:
@@ -57,11 +57,9 @@ def _node(node: ManifestNode, environment: Environment) -> ManifestNode:
     return replace(node, config={**node.config, **names}, deferred=deferred)
 
 
-def _names(
-    stored: Materialization, model: str, environment: Environment, *, deferred: bool
-) -> dict[str, Any]:
+def _names(stored: Materialization, name: str, environment: Environment, *, deferred: bool) -> dict[str, Any]:
     """Return the names that differ from production's, by option of the materialization."""
-    dead_letters = environment.named(stored.dead_letter_topic(model))
+    dead_letters = environment.named(stored.dead_letter_topic(name))
     if not stored.stored_as:
         return {}
     names = {"dead_letters": dead_letters}

@@ -24,6 +24,7 @@ from millstream.compile.options import unknown_rules
 from millstream.compile.sql_tests import sql_tests
 from millstream.compile.topics import topic_problems
 from millstream.core.errors import Diagnostic
+from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 from millstream.project.imports import FunctionImports
 from millstream.project.load import load_files
@@ -102,7 +103,7 @@ def compile_all(
     return compiled, Cache(models=models.entries(), files=memo.used), environment, imported
 
 
-def _errors_by_model(models: ModelCompiler, shown: Iterable[Diagnostic]) -> tuple[frozenset[str], bool]:
+def _errors_by_model(models: ModelCompiler, shown: Iterable[Diagnostic]) -> tuple[frozenset[NodeId], bool]:
     """Return the models with errors, and whether there are errors that are not those of single models."""
     by_model = {
         model.id: {(diagnostic.code, diagnostic.location) for diagnostic in model.diagnostics}
@@ -116,12 +117,12 @@ def _errors_by_model(models: ModelCompiler, shown: Iterable[Diagnostic]) -> tupl
     )
 
 
-def _by_cause(models: ModelCompiler, order: list[str]) -> Callable[[Diagnostic], Any]:
+def _by_cause(models: ModelCompiler, order: list[NodeId]) -> Callable[[Diagnostic], Any]:
     """Order errors by cause: files that all models may use, then models after what they read, then YAML."""
     paths = {
-        models.models[id_.removeprefix("model.")].file.path: index
+        models.models[id_.shown_name].file.path: index
         for index, id_ in enumerate(order)
-        if id_.startswith("model.")
+        if id_.kind == "model"
     }
 
     def position(diagnostic: Diagnostic) -> Any:
@@ -140,10 +141,10 @@ def _unknown_rules(target: Target) -> list[Diagnostic]:
     ]
 
 
-def _order(models: ModelCompiler) -> tuple[list[str], list[Diagnostic], frozenset[str]]:
+def _order(models: ModelCompiler) -> tuple[list[NodeId], list[Diagnostic], frozenset[NodeId]]:
     """Return the models in topological order, the cycles, and the models in or behind them."""
-    nodes: dict[str, GraphNode] = {}
-    locations: dict[tuple[str, str], Location | None] = {}
+    nodes: dict[NodeId, GraphNode] = {}
+    locations: dict[tuple[NodeId, NodeId], Location | None] = {}
     for model in models.models.values():
         depends = tuple(sorted({reference.id for reference in model.references}))
         nodes[model.id] = GraphNode(
@@ -163,10 +164,10 @@ def _order(models: ModelCompiler) -> tuple[list[str], list[Diagnostic], frozense
     return order, diagnostics, unordered
 
 
-def _order_despite_cycles(nodes: dict[str, GraphNode]) -> tuple[list[str], frozenset[str]]:
-    done: dict[str, None] = {}
+def _order_despite_cycles(nodes: dict[NodeId, GraphNode]) -> tuple[list[NodeId], frozenset[NodeId]]:
+    done: dict[NodeId, None] = {}
     pending = dict(nodes)
-    stuck: frozenset[str] = frozenset()
+    stuck: frozenset[NodeId] = frozenset()
     while pending:
         ready = [i for i, node in pending.items() if not any(parent in pending for parent in node.depends_on)]
         if not ready and not stuck:
@@ -185,14 +186,15 @@ def _with_line(models: ModelCompiler, diagnostic: Diagnostic) -> Diagnostic:
     )
 
 
-def _manifest(models: ModelCompiler, order: list[str], tests: list[ManifestNode]) -> Manifest:
+def _manifest(models: ModelCompiler, order: list[NodeId], tests: list[ManifestNode]) -> Manifest:
     project: Project = models.project
     nodes: list[ManifestNode] = [
-        source_node(project, topic, models.relations[f"source.{topic.id}"])
+        source_node(project, topic, models.relations[NodeId("source", topic.id)])
         for topic in project.sources.values()
     ]
     nodes += [
-        seed_node(project, seed, models.relations[f"seed.{seed.name}"]) for seed in project.seeds.values()
+        seed_node(project, seed, models.relations[NodeId("seed", seed.name)])
+        for seed in project.seeds.values()
     ]
     analyzed = {model.id: model.node for model in models.models.values()}
     nodes += [node for id_ in order if (node := analyzed.get(id_))]
@@ -210,7 +212,7 @@ def _manifest(models: ModelCompiler, order: list[str], tests: list[ManifestNode]
 
 def inherit_descriptions(nodes: Iterable[ManifestNode]) -> Iterator[ManifestNode]:
     """Yield the nodes with inherited descriptions; each must come after those that it reads."""
-    descriptions: dict[tuple[str, str], str] = {}
+    descriptions: dict[tuple[NodeId, str], str] = {}
     for node in nodes:
         columns = tuple(
             replace(column, description=inherited)
@@ -222,7 +224,7 @@ def inherit_descriptions(nodes: Iterable[ManifestNode]) -> Iterator[ManifestNode
         yield node if columns == node.columns else replace(node, columns=columns)
 
 
-def _inherited(column: ManifestColumn, descriptions: dict[tuple[str, str], str]) -> str:
+def _inherited(column: ManifestColumn, descriptions: dict[tuple[NodeId, str], str]) -> str:
     """Return the common description of a column's origins; empty for a computed column."""
     if any(origin.kind != "direct" for origin in column.influences):
         return ""

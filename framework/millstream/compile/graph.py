@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from millstream.core.cycles import shortest_cycles
 from millstream.core.errors import Diagnostic, DiagnosticNote, MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 from millstream.outputs.kinds import Sink
 from millstream.outputs.registry import Materialization, materialization_of
@@ -17,7 +18,7 @@ from millstream.project.values import Kind
 class GraphNode(Struct, frozen=True, kw_only=True):
     """The properties of a model, source, seed, test, exposure or metric that the graph and selectors use."""
 
-    id: str
+    id: NodeId
     """`model.orders`, `source.shop.events`, `seed.countries`, `test.…`, `unit_test.…`, `exposure.…`, …"""
     kind: Kind
     name: str
@@ -27,7 +28,7 @@ class GraphNode(Struct, frozen=True, kw_only=True):
     """Project, folders, name: what `fqn:` and bare selectors match."""
     tags: tuple[str, ...] = ()
     config: dict[str, Any] = {}
-    depends_on: tuple[str, ...] = ()
+    depends_on: tuple[NodeId, ...] = ()
     test: str = ""
     """What a generic test checks: `not_null`; empty for a test that is an SQL file of its own."""
 
@@ -43,7 +44,7 @@ class GraphNode(Struct, frozen=True, kw_only=True):
         return stored.sink if stored is not None else None
 
 
-Locate = Callable[[str, str], Location | None]
+Locate = Callable[[NodeId, NodeId], Location | None]
 """Returns where a node (the first id) refers to another."""
 
 _SHOWN = 12
@@ -53,28 +54,28 @@ _SHOWN = 12
 class Graph(Struct, frozen=True):
     """Nodes with their neighbours. Undefined nodes are left out; the ref to them is the error."""
 
-    nodes: dict[str, GraphNode]
-    parents: dict[str, tuple[str, ...]]
-    children: dict[str, tuple[str, ...]]
-    levels: tuple[tuple[str, ...], ...]
+    nodes: dict[NodeId, GraphNode]
+    parents: dict[NodeId, tuple[NodeId, ...]]
+    children: dict[NodeId, tuple[NodeId, ...]]
+    levels: tuple[tuple[NodeId, ...], ...]
     """Each level only depends on earlier levels; within a level, ids are sorted."""
 
     @property
-    def order(self) -> tuple[str, ...]:
+    def order(self) -> tuple[NodeId, ...]:
         """The ids, each after all that it depends on."""
         return tuple(key for level in self.levels for key in level)
 
-    def ancestors(self, start: str) -> frozenset[str]:
+    def ancestors(self, start: NodeId) -> frozenset[NodeId]:
         """Return what a node depends on."""
         return walk_graph((start,), self.parents)
 
 
-def build_graph(nodes: Mapping[str, GraphNode]) -> Graph:
+def build_graph(nodes: Mapping[NodeId, GraphNode]) -> Graph:
     """Connect the nodes; raise an error for a cycle (see `find_cycles` for one with locations)."""
     if diagnostics := find_cycles(nodes):
         raise MillstreamError(*diagnostics)
     parents = {key: tuple(sorted({p for p in nodes[key].depends_on if p in nodes})) for key in sorted(nodes)}
-    children: dict[str, list[str]] = {key: [] for key in parents}
+    children: dict[NodeId, list[NodeId]] = {key: [] for key in parents}
     for key, its_parents in parents.items():
         for parent in its_parents:
             children[parent].append(key)
@@ -90,12 +91,12 @@ def build_graph(nodes: Mapping[str, GraphNode]) -> Graph:
 
 
 def walk_graph(
-    starts: Iterable[str], neighbours: Mapping[str, tuple[str, ...]], depth: int | None = None
-) -> frozenset[str]:
+    starts: Iterable[NodeId], neighbours: Mapping[NodeId, tuple[NodeId, ...]], depth: int | None = None
+) -> frozenset[NodeId]:
     """Return the nodes that are reached over 1 to `depth` edges, in one walk for all starts together."""
     level = set(starts)
     seen = set(level)
-    reached: set[str] = set()
+    reached: set[NodeId] = set()
     while level and depth != 0:
         below = {other for node in level for other in neighbours[node]}
         reached |= below
@@ -106,18 +107,18 @@ def walk_graph(
 
 
 def find_cycles(
-    nodes: Mapping[str, GraphNode], locate: Locate = lambda _child, _parent: None
+    nodes: Mapping[NodeId, GraphNode], locate: Locate = lambda _child, _parent: None
 ) -> list[Diagnostic]:
     """Report a shortest cycle of each strongly connected component, and each node that reads itself."""
     paths = shortest_cycles({key: node.depends_on for key, node in nodes.items()})
     return [_report(cycle, nodes, locate) for cycle in paths]
 
 
-def _report(cycle: tuple[str, ...], nodes: Mapping[str, GraphNode], locate: Locate) -> Diagnostic:
+def _report(cycle: tuple[NodeId, ...], nodes: Mapping[NodeId, GraphNode], locate: Locate) -> Diagnostic:
     steps = [f"{key} ({nodes[key].path})" for key in cycle]
     if len(steps) > _SHOWN:
         steps[_SHOWN - 2 : -1] = [f"… {len(steps) - _SHOWN + 1} more …"]
-    path = " → ".join([*steps, cycle[0]])
+    path = " → ".join([*steps, str(cycle[0])])
     if len(cycle) == 1:
         message = f"{cycle[0]} depends on itself: {path}"
         remedy = "read its inputs instead: another model, a seed or a source"

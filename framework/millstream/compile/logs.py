@@ -54,8 +54,8 @@ def logged_rows(
 
 
 def _wrong(log: ModelLog, config: Mapping[str, Any], relation: InputRelation) -> Iterator[Diagnostic]:
-    if not materialization_of(relation.id, config).stored_as:
-        message = f"log: '{relation.id.partition('.')[2]}' is a view, whose rows no query stores"
+    if not materialization_of(relation.id.name, config).stored_as:
+        message = f"log: '{relation.id.name}' is a view, whose rows no query stores"
         remedy = "write log: below a sink or a table that reads it"
         yield Diagnostic("MS670", message, log.location, remedy)
         return

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from millstream.compile.graph import GraphNode
 from millstream.core.errors import Diagnostic
+from millstream.core.node_id import NodeId
 
 SCHEMA_VERSION = 1
 
@@ -15,7 +16,7 @@ InfluenceKind = Literal["direct", "computed", "filter", "join", "group", "order"
 class Influence(Struct, frozen=True, order=True):
     """A column of another relation that a column, or every row, depends on."""
 
-    relation: str
+    relation: NodeId
     """The node's id."""
     column: str
     kind: InfluenceKind
@@ -73,7 +74,7 @@ class Manifest(Struct, frozen=True):
     millstream_version: str
     project: str
     target: str
-    nodes: dict[str, ManifestNode]
+    nodes: dict[NodeId, ManifestNode]
     functions: dict[str, ManifestFunction]
     selectors: dict[str, Any] = {}
     plan: StoredPlan | None = None
@@ -87,15 +88,15 @@ class Compiled(Struct, frozen=True):
 
     manifest: Manifest
     diagnostics: tuple[Diagnostic, ...] = ()
-    sql: dict[str, str] = {}
+    sql: dict[NodeId, str] = {}
     """Rendered SQL by node id."""
     catalog: bytes = b""
     """The encoded `Catalog` that the plan is built from; empty if there are errors."""
     from_cache: int = 0
     """The number of models taken from the cache."""
-    invalid: frozenset[str] = frozenset()
+    invalid: frozenset[NodeId] = frozenset()
     """The ids of models with errors."""
     errors_elsewhere: bool = False
     """Whether there are errors that are not those of single models, such as wrong YAML."""
-    tests: dict[str, str] = {}
+    tests: dict[NodeId, str] = {}
     """Rendered SQL of data tests that are files or macros of the project, by node id."""

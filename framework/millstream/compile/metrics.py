@@ -72,7 +72,7 @@ def compile_metrics(
 
 
 def _wrong(metric: Metric, config: Mapping[str, Any], relation: InputRelation) -> Iterator[Diagnostic]:
-    if not materialization_of(relation.id, config).stored_as:
+    if not materialization_of(relation.id.name, config).stored_as:
         remedy = "remove type:, or name a sink or a table that reads it"
         yield _diagnostic(metric, "MS547", "its model is a view, whose rows no query stores", remedy)
     columns = {column.name.lower(): column.name for column in relation.columns}

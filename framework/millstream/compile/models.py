@@ -29,7 +29,9 @@ from millstream.compile.sink_keys import sink_key
 from millstream.compile.sink_pins import sink_pins
 from millstream.compile.sink_schemas import key_only, sink_schema
 from millstream.compile.sources import derive_columns
+from millstream.core.encoding import to_builtins, to_msgpack
 from millstream.core.errors import Diagnostic, DiagnosticNote, did_you_mean
+from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 from millstream.core.types import UNKNOWN
 from millstream.outputs.kinds import VALID_FROM, VALID_TO
@@ -121,11 +123,11 @@ class ModelCompiler:
             return Model(
                 file, entry.config, entry.references, entry.uses, entry.rendered_from, entry.sql, entry=entry
             )
-        rendered = self.renderer.render(file, msgspec.to_builtins(base))
+        rendered = self.renderer.render(file, to_builtins(base))
         config, diagnostics = self._config(file, rendered.options)
         return Model(
             file,
-            msgspec.to_builtins(config),
+            to_builtins(config),
             rendered.references,
             rendered.uses,
             self._rendered_from(file, base, rendered.uses),
@@ -139,9 +141,9 @@ class ModelCompiler:
         properties = self.project.properties.get(file.name)
         return resolve_config(settings, model_folders(file, settings), properties, in_file)
 
-    def _exists(self, id_: str) -> bool:
+    def _exists(self, id_: NodeId) -> bool:
         """Return whether the id of a reference still is that of a node."""
-        kind, _, name = id_.partition(".")
+        kind, name = id_.kind, id_.name
         if kind == "model":
             return name in self.project.models
         return id_ in self.relations and not (kind == "seed" and name in self.project.models)
@@ -169,9 +171,9 @@ class ModelCompiler:
 
     # -- analysis
 
-    def analyse_all(self, order: Iterable[str]) -> None:
+    def analyse_all(self, order: Iterable[NodeId]) -> None:
         """Analyze the models in the given order, each after its inputs."""
-        names = [id_.removeprefix("model.") for id_ in order if id_.startswith("model.")]
+        names = [id_.name for id_ in order if id_.kind == "model"]
         for index, name in enumerate(names):
             self.progress("analyse", index, len(names))
             self._analyse(self.models[name])
@@ -248,7 +250,7 @@ class ModelCompiler:
             )
             if timed is not None and all(in_plan.severity == "warning" for in_plan in diagnostics):
                 spec = msgspec.structs.replace(spec, query=timed[0])
-            model.spec = msgspec.msgpack.encode(spec)
+            model.spec = to_msgpack(spec)
         located = [self._plan_diagnostic(model, in_plan) for in_plan in diagnostics]
         model.diagnostics += [diagnostic for diagnostic in located if diagnostic.severity == "error"]
         model.warnings = [diagnostic for diagnostic in located if diagnostic.severity == "warning"]
@@ -312,7 +314,7 @@ class ModelCompiler:
 
     def _plan_diagnostic(self, model: Model, in_plan: PlanDiagnostic) -> Diagnostic:
         diagnostic = self._located(model, in_plan)
-        others = (self.models.get(other.removeprefix("model.")) for other in in_plan.others)
+        others = (self.models.get(other.shown_name) for other in in_plan.others)
         notes = (
             DiagnosticNote(f"'{o.file.name}'", Location(o.file.path, 1, 1, 2))
             for o in others
@@ -353,7 +355,7 @@ class ModelCompiler:
         """Return a model's rendering, even if the rest of it comes from the cache."""
         if model.rendered is None:
             base, _ = self._config(model.file, {})
-            model.rendered = self.renderer.render(model.file, msgspec.to_builtins(base))
+            model.rendered = self.renderer.render(model.file, to_builtins(base))
         return model.rendered
 
     def _analyze_again(self, model: Model) -> Analysis:
@@ -372,9 +374,7 @@ class ModelCompiler:
         def find(parts: tuple[str, ...]) -> InputRelation | None:
             relation = self._lookup(parts)
             # Without `ref`, as with `this`, the model has no edge in the graph, and no place in its order.
-            unplaced = (
-                relation is not None and relation.id.startswith("model.") and relation.id not in referenced
-            )
+            unplaced = relation is not None and relation.id.kind == "model" and relation.id not in referenced
             return None if unplaced else relation
 
         return self._analyze(
@@ -463,7 +463,7 @@ class ModelCompiler:
     def _lookup(self, parts: tuple[str, ...]) -> InputRelation | None:
         match parts:
             case ("models" | "seeds", _) | ("sources", _, _):
-                id_ = ".".join((parts[0].removesuffix("s"), *parts[1:]))
+                id_ = NodeId.parse(".".join((parts[0].removesuffix("s"), *parts[1:])))
                 return self.relations.get(id_) or InputRelation(id_, (), open=True)
             case _:
                 return None
@@ -519,9 +519,9 @@ class ModelCompiler:
             if column.type == UNKNOWN
         ]
 
-    def catalog(self, order: Iterable[str]) -> bytes:
+    def catalog(self, order: Iterable[NodeId]) -> bytes:
         """Return the encoded catalog."""
-        ordered = [self.models[id_.removeprefix("model.")] for id_ in order if id_.startswith("model.")]
+        ordered = [self.models[id_.shown_name] for id_ in order if id_.kind == "model"]
         return encoded_catalog(self.planning.catalog, ordered)
 
     # -- cache
@@ -553,14 +553,14 @@ def _in_argument(written: tuple[Location, str, list[DiagnosticNote]]) -> bool:
 
 
 def _disabled(reference: NodeReference, location: Location) -> Diagnostic:
-    name = reference.id.removeprefix("model.")
+    name = reference.id.name
     remedy = "enable it, or read another model"
     note = DiagnosticNote("the disabled model", location)
     return Diagnostic("MS211", f"model '{name}' is disabled", reference.location, remedy, notes=(note,))
 
 
 def _unreadable(reference: NodeReference, word: str) -> Diagnostic:
-    name = reference.id.removeprefix("model.")
+    name = reference.id.name
     message = f"model '{name}' is materialized as '{word}', whose rows no model can read"
     remedy = "read what it reads; or select the rows in a view, and let both read that"
     return Diagnostic("MS214", message, reference.location, remedy)

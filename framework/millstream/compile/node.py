@@ -10,6 +10,7 @@ from msgspec import Struct
 from millstream.compile.cache import CachedModel
 from millstream.compile.manifest import Influence, ManifestColumn, ManifestNode
 from millstream.core.errors import Diagnostic
+from millstream.core.node_id import NodeId
 from millstream.outputs.registry import materialization_of
 from millstream.plan.traits import Traits
 from millstream.project.load import model_folders
@@ -42,8 +43,8 @@ class Model(Struct):
     """Warnings, which don't affect readers of the model."""
 
     @property
-    def id(self) -> str:
-        return f"model.{self.file.name}"
+    def id(self) -> NodeId:
+        return NodeId("model", self.file.name)
 
 
 def model_node(

@@ -59,7 +59,7 @@ def unknown_names(config: Mapping[str, Any], relation: InputRelation) -> list[Pl
 
 def retention_without_time(config: Mapping[str, Any], relation: InputRelation) -> list[PlanDiagnostic]:
     """Find a table with `retention`, but without a time to order by."""
-    stored = materialization_of(relation.id, config).table
+    stored = materialization_of(relation.id.name, config).table
     if stored is None or not stored.retention:
         return []
     name = stored.order_by
@@ -81,7 +81,7 @@ def retention_without_time(config: Mapping[str, Any], relation: InputRelation) -
 
 def wrong_versions(config: Mapping[str, Any], relation: InputRelation) -> list[PlanDiagnostic]:
     """Find what prevents a table from keeping versions, apart from the rows that it gets."""
-    stored = materialization_of(relation.id, config).table
+    stored = materialization_of(relation.id.name, config).table
     if stored is None or not stored.versions:
         return []
     columns = {c.name.lower(): c for c in relation.columns}

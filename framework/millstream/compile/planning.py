@@ -12,7 +12,9 @@ from millstream.compile.catalog import base_catalog, model_spec
 from millstream.compile.file_layout import check_file_layout
 from millstream.compile.node import Model
 from millstream.compile.options import meaningless_state
+from millstream.core.encoding import to_msgpack
 from millstream.core.expressions import Expression
+from millstream.core.node_id import NodeId
 from millstream.core.types import NULL, VARIANT, Row, Type, types_within
 from millstream.formats.registry import format_of
 from millstream.outputs.kinds import VALID_FROM
@@ -42,7 +44,7 @@ class ProjectPlanner:
     def __init__(
         self,
         project: Project,
-        relations: Mapping[str, InputRelation],
+        relations: Mapping[NodeId, InputRelation],
         derived: Mapping[str, tuple[tuple[str, Expression], ...]],
     ) -> None:
         self.relations = relations
@@ -52,13 +54,13 @@ class ProjectPlanner:
             for name, function in project.functions.items()
             if function.keyed and isinstance(row := function.parameters[1].type, Row)
         }
-        self.tables: set[str] = set()
-        self.inlined: set[str] = set()
-        self.versioned: set[str] = {id_ for id_, topic in self.catalog.topics.items() if topic.versions}
+        self.tables: set[NodeId] = set()
+        self.inlined: set[NodeId] = set()
+        self.versioned: set[NodeId] = {id_ for id_, topic in self.catalog.topics.items() if topic.versions}
         """Relations with a row for each version of a row."""
-        self.stores: dict[str, str] = {}
+        self.stores: dict[NodeId, str] = {}
         """Of tables with a store of their own."""
-        self.traits: dict[str, Traits | None] = dict.fromkeys(self.catalog.seeds, Traits("static"))
+        self.traits: dict[NodeId, Traits | None] = dict.fromkeys(self.catalog.seeds, Traits("static"))
         for id_, topic in self.catalog.topics.items():
             node = stored_versions(topic, at_rest=False) if topic.versions else topic_node(topic)
             self.traits[id_] = KnownTraits().of(node)
@@ -138,41 +140,41 @@ class ProjectPlanner:
             if stored.store:
                 self.stores[model.id] = stored.store
 
-    def _unique_by(self, relation: str) -> tuple[str, ...]:
+    def _unique_by(self, relation: NodeId) -> tuple[str, ...]:
         """Return the columns that identify a row of a relation at rest; none if they are unknown."""
         keys = self._traits_of(relation).keys if self._can_rest(relation) else ()
         return (*keys, VALID_FROM) if keys and relation in self.versioned else keys
 
-    def _can_rest(self, relation: str) -> bool:
+    def _can_rest(self, relation: NodeId) -> bool:
         return relation in self.tables or self.catalog.can_rest(relation)
 
-    def _store_of(self, relation: str) -> str:
+    def _store_of(self, relation: NodeId) -> str:
         return self.stores.get(relation) or self.catalog.store_of(relation)
 
     def _store_of_table(self, spec: ModelSpec) -> str:
         return spec.materialization.store or self._store_of(spec.id)
 
-    def _versions(self, relation: str) -> VersionStream | None:
+    def _versions(self, relation: NodeId) -> VersionStream | None:
         return version_stream(self.catalog.topics.get(relation))
 
-    def _input_node(self, relation: str, at_rest: bool) -> Node:
+    def _input_node(self, relation: NodeId, at_rest: bool) -> Node:
         if not at_rest or relation in self.catalog.seeds:
             return self._seen(relation, self._traits_of(relation))
         return self._seen(relation, Traits("static", looks_up=relation))
 
-    def _relayed(self, relation: str) -> Node | None:
+    def _relayed(self, relation: NodeId) -> Node | None:
         columns = self._columns(relation)
         if relation not in self.inlined or not can_relay(columns):
             return None
         return self._seen(relation, relayed_traits(self._traits_of(relation)))
 
-    def _traits_of(self, relation: str) -> Traits:
+    def _traits_of(self, relation: NodeId) -> Traits:
         return self.traits[relation] or Traits("append")
 
-    def _columns(self, relation: str) -> tuple[Column, ...]:
+    def _columns(self, relation: NodeId) -> tuple[Column, ...]:
         return tuple(Column(c.name, c.type, c.nullable) for c in self.relations[relation].columns)
 
-    def _seen(self, relation: str, traits: Traits) -> Node:
+    def _seen(self, relation: NodeId, traits: Traits) -> Node:
         return TraitsLeaf(
             relation=relation,
             columns=self._columns(relation),
@@ -183,18 +185,18 @@ class ProjectPlanner:
             spacings=tuple((spacing.column, spacing.gap, spacing.window) for spacing in traits.spacings),
             changes_by_itself=traits.changes_by_itself,
             looks_up=traits.looks_up,
-            label=relation.rpartition(".")[2],
+            label=relation.last_name,
         )
 
 
 def encoded_catalog(catalog: Catalog, models: Iterable[Model]) -> bytes:
     """Return the catalog with all models in topological order; empty if one of them has errors."""
-    specs: dict[str, msgspec.Raw] = {}
+    specs: dict[NodeId, msgspec.Raw] = {}
     for model in models:
         if not model.spec:
             return b""
         specs[model.id] = msgspec.Raw(model.spec)
-    return msgspec.msgpack.encode(msgspec.structs.replace(catalog, models=specs))
+    return to_msgpack(msgspec.structs.replace(catalog, models=specs))
 
 
 def check_stored_types(spec: ModelSpec, store: StoreDeclaration) -> list[PlanDiagnostic]:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable
 
 from msgspec.structs import replace
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import UNKNOWN
 from millstream.formats.registry import format_of
 from millstream.plan.from_sql.catalog import VERSION_COLUMNS
@@ -19,7 +20,7 @@ def source_relation(source: DeclaredSource, broken: frozenset[str]) -> InputRela
             return topic_relation(source, broken)
         case RowSource():
             columns = (*map(_declared, source.columns), *metadata_of(source))
-            return InputRelation(f"source.{source.id}", columns, source.location.path in broken)
+            return InputRelation(NodeId("source", source.id), columns, source.location.path in broken)
 
 
 def topic_relation(topic: Topic, broken: frozenset[str]) -> InputRelation:
@@ -35,10 +36,10 @@ def topic_relation(topic: Topic, broken: frozenset[str]) -> InputRelation:
     is_open = topic.incomplete or topic.location.path in broken
     if topic.versions:
         return InputRelation(
-            f"source.{topic.id}", with_versions(columns, [topic.key.name] if topic.key else []), is_open
+            NodeId("source", topic.id), with_versions(columns, [topic.key.name] if topic.key else []), is_open
         )
     columns += metadata_of(topic)
-    return InputRelation(f"source.{topic.id}", tuple(columns), is_open)
+    return InputRelation(NodeId("source", topic.id), tuple(columns), is_open)
 
 
 def metadata_of(source: DeclaredSource) -> tuple[RelationColumn, ...]:
@@ -65,17 +66,19 @@ def with_versions(columns: Iterable[RelationColumn], keys: Collection[str]) -> t
 
 def seed_relation(seed: Seed, broken: frozenset[str] = frozenset()) -> InputRelation:
     if seed.path in broken:
-        return InputRelation(f"seed.{seed.name}", (), open=True)
-    return InputRelation(f"seed.{seed.name}", tuple(map(_declared, seed.columns)))
+        return InputRelation(NodeId("seed", seed.name), (), open=True)
+    return InputRelation(NodeId("seed", seed.name), tuple(map(_declared, seed.columns)))
 
 
 def _declared(column: DeclaredColumn) -> RelationColumn:
     return RelationColumn(column.name, column.type or UNKNOWN, column.nullable)
 
 
-def input_relations(project: Project, broken: frozenset[str]) -> dict[str, InputRelation]:
+def input_relations(project: Project, broken: frozenset[str]) -> dict[NodeId, InputRelation]:
     """Return every source and seed by node id."""
     relations = {
-        f"source.{source.id}": source_relation(source, broken) for source in project.sources.values()
+        NodeId("source", source.id): source_relation(source, broken) for source in project.sources.values()
     }
-    return relations | {f"seed.{seed.name}": seed_relation(seed, broken) for seed in project.seeds.values()}
+    return relations | {
+        NodeId("seed", seed.name): seed_relation(seed, broken) for seed in project.seeds.values()
+    }

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from millstream.core.errors import UnlocatedDiagnostic
+from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 from millstream.formats.format import ReadSchema, SchemaFiles, SchemaLanguage
 from millstream.formats.registry import Encoding
@@ -26,7 +27,7 @@ class SinkPins(Struct, frozen=True):
     diagnostics: tuple[PlanDiagnostic, ...] = ()
 
 
-def sink_pins(sink: Sink, config: Mapping[str, Any], id_: str, pins: Pins) -> SinkPins:
+def sink_pins(sink: Sink, config: Mapping[str, Any], id_: NodeId, pins: Pins) -> SinkPins:
     """Return the pinned schemas of a sink's values and keys, if it takes them from the registry."""
     schemas: dict[str, ReadSchema] = {}
     options: dict[str, Any] = {}

@@ -15,6 +15,7 @@ from msgspec import Struct
 from millstream.compile.cache_files import FORMAT, digest_of, read_file, write_file
 from millstream.compile.manifest import Compiled
 from millstream.core.decoding import from_msgpack
+from millstream.core.encoding import to_msgpack
 from millstream.project.file_list import project_files
 from millstream.project.files import read_data
 from millstream.project.imports import FunctionImports
@@ -84,5 +85,5 @@ def store_compiled(
         with contextlib.suppress(OSError):
             (folder / _FILE).unlink(missing_ok=True)
     else:
-        encoded = msgspec.Raw(msgspec.msgpack.encode(compiled))
+        encoded = msgspec.Raw(to_msgpack(compiled))
         write_file(folder / _FILE, _Snapshot(key, environment, imported, encoded, checked))

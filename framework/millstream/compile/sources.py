@@ -11,6 +11,7 @@ from millstream.compile.options import only_expression
 from millstream.compile.relations import metadata_of
 from millstream.core.errors import Diagnostic
 from millstream.core.expressions import Expression
+from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 from millstream.core.types import NULL, UNKNOWN
 from millstream.outputs.kinds import RENAMED_IN_TABLE
@@ -28,12 +29,12 @@ class DerivedColumns(Struct):
     diagnostics: list[Diagnostic] = []
 
 
-def derive_columns(project: Project, relations: dict[str, InputRelation]) -> DerivedColumns:
+def derive_columns(project: Project, relations: dict[NodeId, InputRelation]) -> DerivedColumns:
     """Check every `from:`, and infer the type of columns for which YAML declares none."""
     derived = DerivedColumns()
     for topic in project.sources.values():
         if any(column.expression for column in topic.columns):
-            id_ = f"source.{topic.id}"
+            id_ = NodeId("source", topic.id)
             relations[id_] = _derived(project, topic, relations[id_], derived)
     return derived
 

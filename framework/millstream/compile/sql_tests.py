@@ -12,6 +12,7 @@ from millstream.compile.data_tests import tested_relation
 from millstream.compile.manifest import ManifestNode
 from millstream.compile.models import ModelCompiler
 from millstream.core.errors import Diagnostic, did_you_mean
+from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 from millstream.project.data_tests import KINDS, unknown_test
 from millstream.project.references import relation_call
@@ -21,11 +22,11 @@ _UNIMPORTANT = frozenset(("MS408", "MS409"))
 """Errors in column names, which are irrelevant in tests."""
 
 
-def sql_tests(models: ModelCompiler) -> tuple[list[ManifestNode], list[Diagnostic], dict[str, str]]:
+def sql_tests(models: ModelCompiler) -> tuple[list[ManifestNode], list[Diagnostic], dict[NodeId, str]]:
     """Return all data tests, the errors, and the SQL of tests in files and macros."""
     nodes: list[ManifestNode] = []
     diagnostics: list[Diagnostic] = []
-    sql: dict[str, str] = {}
+    sql: dict[NodeId, str] = {}
     for file in models.project.tests:
         node, errors, text = _test(models, file)
         nodes.append(node)
@@ -109,8 +110,8 @@ def _written(value: Any) -> str:
             return repr(value)
 
 
-def _reference(id_: str) -> str:
-    kind, _, name = id_.partition(".")
+def _reference(id_: NodeId) -> str:
+    kind, name = id_.kind, id_.name
     if kind == "source":
         return "source('{}', '{}')".format(*name.split("."))
     return f"ref('{name}')"
@@ -137,7 +138,7 @@ def _test(models: ModelCompiler, file: SqlFile) -> tuple[ManifestNode, list[Diag
         diagnostics.append(Diagnostic("MS107", message, tags_option.location, remedy, tags_option.line))
         tags = ()
     node = ManifestNode(
-        id=f"test.{file.name}",
+        id=NodeId("test", file.name),
         kind="test",
         name=file.name,
         path=file.path,

@@ -14,6 +14,7 @@ from millstream.compile.models import ModelCompiler
 from millstream.compile.node import Model
 from millstream.core.cycles import shortest_cycles
 from millstream.core.errors import Diagnostic, DiagnosticNote
+from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 from millstream.formats.registry import format_of, function_of
 from millstream.outputs.kinds import DEAD_LETTER_SUFFIX, HANDLED_SUFFIX, LONGEST_TOPIC, Sink
@@ -36,7 +37,7 @@ class _Sink(Struct, frozen=True, eq=False):
         return self.stored.topic
 
     @property
-    def id(self) -> str:
+    def id(self) -> NodeId:
         return self.model.id
 
     @property
@@ -48,7 +49,7 @@ class _DeadLetterTopic(Struct, frozen=True):
     """A dead-letter topic and its owner."""
 
     topic: str
-    id: str
+    id: NodeId
     """The id of the source, or of the model whose data tests reject rows."""
     name: str
     location: Location
@@ -132,7 +133,7 @@ class _Topics:
 
     def undecodable(self) -> Iterator[Diagnostic]:
         """Yield sinks in formats of Python functions that other models read, but that no function decodes."""
-        readers: dict[str, str] = {}
+        readers: dict[NodeId, str] = {}
         for model in self.models.models.values():
             for reference in model.references:
                 readers.setdefault(reference.id, model.file.name)
@@ -148,17 +149,17 @@ class _Topics:
                 location = self.models.option_location(sink.model, "format", "materialized")
                 yield self.lines.diagnostic(location, "MS129", message, remedy)
 
-    def loops(self) -> Iterator[tuple[str, str, Diagnostic]]:
+    def loops(self) -> Iterator[tuple[NodeId, NodeId, Diagnostic]]:
         """Yield an error for each loop through topics, with the model and the source that close it."""
         reads = {m.id: [reference.id for reference in m.references] for m in self.models.models.values()}
         sinks = {sink.id: sink for sink in self.sinks}
-        writers: dict[str, list[str]] = {}
+        writers: dict[str, list[NodeId]] = {}
         for sink in self.sinks:
             writers.setdefault(sink.topic, []).append(sink.id)
         for topic in self.dead_letters.values():
             if topic.id in reads:
                 writers.setdefault(topic.topic, []).append(topic.id)
-        topics = {f"source.{source.id}": source for source in self.sources}
+        topics = {NodeId("source", source.id): source for source in self.sources}
         reads |= {id_: writers.get(source.topic, []) for id_, source in topics.items()}
         for cycle in shortest_cycles(reads):
             steps = [*pairwise((*cycle, cycle[0]))]
@@ -167,8 +168,10 @@ class _Topics:
             source, model = topics[closing[0]], closing[1]
             index = cycle.index(model)
             path = [model, *reversed((*cycle[index + 1 :], *cycle[:index])), model]
-            shown = " → ".join(f"{id_} ('{topics[id_].topic}')" if id_ in topics else id_ for id_ in path)
-            name = model.partition(".")[2]
+            shown = " → ".join(
+                f"{id_} ('{topics[id_].topic}')" if id_ in topics else str(id_) for id_ in path
+            )
+            name = model.name
             message, note = (
                 f"'{name}' reads what it writes: {shown}",
                 DiagnosticNote("read here", source.location),
@@ -185,11 +188,11 @@ class _Topics:
                     self.lines.diagnostic(dead_letters.location, "MS550", message, remedy, note),
                 )
 
-    def of_sources(self, closing: Container[tuple[str, str]]) -> Iterator[Diagnostic]:
+    def of_sources(self, closing: Container[tuple[NodeId, NodeId]]) -> Iterator[Diagnostic]:
         """Yield sinks that write the topic of a source; those that close a loop have another error."""
         for sink in self.sinks:
             sources = [source for source in self.sources if source.topic == sink.topic]
-            if not sources or any((sink.id, f"source.{source.id}") in closing for source in sources):
+            if not sources or any((sink.id, NodeId("source", source.id)) in closing for source in sources):
                 continue
             named = " and ".join(source.id for source in sources)
             message = f"'{sink.name}' writes to '{sink.topic}', which is the topic of the source {named}"
@@ -226,7 +229,7 @@ class _Topics:
     def _dead_letter_topics(self) -> Iterator[_DeadLetterTopic]:
         """Yield the dead-letter topics that queries write."""
         properties = self.models.project.properties
-        of_calls: set[str] = set()
+        of_calls: set[NodeId] = set()
         for model in self.models.models.values():
             name, stored = model.file.name, materialization_of(model.file.name, model.config)
             if model.config.get("on_bad_record") == "dead_letter":
@@ -239,20 +242,23 @@ class _Topics:
                         f"{stored.stored_name(name)}{DEAD_LETTER_SUFFIX}", model.id, name, test.location
                     )
         for source in self.sources:
-            if source.on_bad_record == "dead_letter" or f"source.{source.id}" in of_calls:
+            if source.on_bad_record == "dead_letter" or NodeId("source", source.id) in of_calls:
                 yield _DeadLetterTopic(
-                    f"{source.topic}{DEAD_LETTER_SUFFIX}", f"source.{source.id}", source.id, source.location
+                    f"{source.topic}{DEAD_LETTER_SUFFIX}",
+                    NodeId("source", source.id),
+                    source.id,
+                    source.location,
                 )
 
-    def _sources_of(self, model: Model) -> set[str]:
-        pending, seen = [model.id], set[str]()
+    def _sources_of(self, model: Model) -> set[NodeId]:
+        pending, seen = [model.id], set[NodeId]()
         while pending:
             id_ = pending.pop()
             if id_ not in seen:
                 seen.add(id_)
-                above = self.models.models.get(id_.removeprefix("model."))
+                above = self.models.models.get(id_.shown_name)
                 pending += [reference.id for reference in above.references] if above is not None else []
-        return {id_ for id_ in seen if id_.startswith("source.")}
+        return {id_ for id_ in seen if id_.kind == "source"}
 
     def _free(self, sink: _Sink) -> str:
         """Return an option with an unused topic."""

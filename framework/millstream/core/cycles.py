@@ -1,14 +1,18 @@
 """The cycles of a directed graph, one for each strongly connected component."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
 
-Edges = Mapping[str, Iterable[str]]
+from millstream.core.node_id import NodeId
+
+Node = TypeVar("Node", str, NodeId)
+"""A text or an id, which have an order."""
 
 _EFFORT = 50
 """How often a component may be walked for its shortest cycle: linear, and exact up to 50 nodes."""
 
 
-def shortest_cycles(edges: Edges) -> list[tuple[str, ...]]:
+def shortest_cycles(edges: Mapping[Node, Iterable[Node]]) -> list[tuple[Node, ...]]:
     """Return every self-reference, and a shortest cycle of every strongly connected component.
 
     Each begins with its least id and follows the edges; edges to unknown ids are ignored.
@@ -16,7 +20,7 @@ def shortest_cycles(edges: Edges) -> list[tuple[str, ...]]:
     sorted_edges = {
         node: sorted({other for other in edges[node] if other in edges}) for node in sorted(edges)
     }
-    paths: list[tuple[str, ...]] = [(node,) for node, others in sorted_edges.items() if node in others]
+    paths: list[tuple[Node, ...]] = [(node,) for node, others in sorted_edges.items() if node in others]
     for component in connected_components(sorted_edges):
         if len(component) > 1:
             within = {n: [o for o in sorted_edges[n] if o in component and o != n] for n in sorted(component)}
@@ -24,12 +28,12 @@ def shortest_cycles(edges: Edges) -> list[tuple[str, ...]]:
     return sorted(paths)
 
 
-def connected_components(edges: Mapping[str, list[str]]) -> Iterator[set[str]]:
+def connected_components(edges: Mapping[Node, list[Node]]) -> Iterator[set[Node]]:
     """Yield the strongly connected components, by Tarjan's algorithm without recursion."""
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    open_nodes: list[str] = []
-    is_open: set[str] = set()
+    index: dict[Node, int] = {}
+    low: dict[Node, int] = {}
+    open_nodes: list[Node] = []
+    is_open: set[Node] = set()
     for root in edges:
         if root in index:
             continue
@@ -58,16 +62,16 @@ def connected_components(edges: Mapping[str, list[str]]) -> Iterator[set[str]]:
                     yield component
 
 
-def _take_from(nodes: list[str], first: str) -> set[str]:
+def _take_from(nodes: list[Node], first: Node) -> set[Node]:
     """Remove and return everything from `first` to the end."""
-    taken: set[str] = set()
+    taken: set[Node] = set()
     while first not in taken:
         taken.add(nodes.pop())
     return taken
 
 
-def _shortest(edges: Mapping[str, list[str]]) -> tuple[str, ...]:
-    best: tuple[str, ...] = ()
+def _shortest(edges: Mapping[Node, list[Node]]) -> tuple[Node, ...]:
+    best: tuple[Node, ...] = ()
     effort = _EFFORT * (len(edges) + sum(map(len, edges.values())))
     for start in edges:
         cycle, steps = _cycle_through(start, edges, len(best) - 1 if best else len(edges))
@@ -79,12 +83,14 @@ def _shortest(edges: Mapping[str, list[str]]) -> tuple[str, ...]:
     return best[first:] + best[:first]
 
 
-def _cycle_through(start: str, edges: Mapping[str, list[str]], longest: int) -> tuple[tuple[str, ...], int]:
+def _cycle_through(
+    start: Node, edges: Mapping[Node, list[Node]], longest: int
+) -> tuple[tuple[Node, ...], int]:
     """Return a shortest cycle through `start` of at most `longest` nodes, or `()`, and the edges walked."""
-    came_from = {start: ""}
+    came_from: dict[Node, Node | None] = {start: None}
     level, steps = [start], 0
     for _ in range(longest):
-        below: list[str] = []
+        below: list[Node] = []
         for node in level:
             for other in edges[node]:
                 steps += 1
@@ -97,9 +103,10 @@ def _cycle_through(start: str, edges: Mapping[str, list[str]], longest: int) -> 
     return (), steps
 
 
-def _path(came_from: Mapping[str, str], last: str) -> tuple[str, ...]:
+def _path(came_from: Mapping[Node, Node | None], last: Node) -> tuple[Node, ...]:
     path = []
-    while last:
-        path.append(last)
-        last = came_from[last]
+    following: Node | None = last
+    while following is not None:
+        path.append(following)
+        following = came_from[following]
     return tuple(reversed(path))

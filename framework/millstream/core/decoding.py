@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from millstream.core.node_id import decode_id
+
 T = TypeVar("T")
 _MAKING = Lock()
 _FROM_JSON: dict[Any, msgspec.json.Decoder[Any]] = {}
@@ -21,7 +23,7 @@ def from_json(data: bytes | str, type_: type[T]) -> T:
     decoder = _FROM_JSON.get(type_)
     if decoder is None:
         with _MAKING:
-            decoder = _FROM_JSON.setdefault(type_, msgspec.json.Decoder(type_))
+            decoder = _FROM_JSON.setdefault(type_, msgspec.json.Decoder(type_, dec_hook=decode_id))
     try:
         result: T = decoder.decode(data)
     except RecursionError:
@@ -33,7 +35,7 @@ def from_msgpack(data: bytes, type_: type[T]) -> T:
     decoder = _FROM_MSGPACK.get(type_)
     if decoder is None:
         with _MAKING:
-            decoder = _FROM_MSGPACK.setdefault(type_, msgspec.msgpack.Decoder(type_))
+            decoder = _FROM_MSGPACK.setdefault(type_, msgspec.msgpack.Decoder(type_, dec_hook=decode_id))
     try:
         result: T = decoder.decode(data)
     except RecursionError:

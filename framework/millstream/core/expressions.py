@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import groupby
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.core.cached_property import once
+from millstream.core.encoding import to_json
+from millstream.core.node_id import NodeId
 from millstream.core.types import Type
 
 
@@ -35,7 +36,7 @@ class Ref(Struct, frozen=True, tag="ref", array_like=True):
 class Read(Struct, frozen=True, tag="read", array_like=True):
     """A relation that a subquery of an expression, or opaque SQL, reads: a node id."""
 
-    relation: str
+    relation: NodeId
 
 
 Piece = str | Ref | Read
@@ -75,7 +76,7 @@ class Expression(Struct, frozen=True, array_like=True, dict=True):
         return frozenset([ref.column.lower() for ref in self.refs])
 
     @once
-    def reads(self) -> tuple[str, ...]:
+    def reads(self) -> tuple[NodeId, ...]:
         """The relations that its subqueries read."""
         relations = [piece.relation for piece in self.pieces if isinstance(piece, Read)]
         return tuple(dict.fromkeys(relations)) if relations else ()
@@ -89,7 +90,7 @@ class Expression(Struct, frozen=True, array_like=True, dict=True):
     @once
     def content(self) -> str:
         """What it computes, as one text without its span."""
-        return msgspec.json.encode((self.pieces, str(self.type))).decode()
+        return to_json((self.pieces, str(self.type))).decode()
 
     @property
     def movable(self) -> bool:

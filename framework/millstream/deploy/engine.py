@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from millstream.compile.manifest import Manifest
 from millstream.core.decoding import from_json
 from millstream.core.errors import Diagnostic
+from millstream.core.node_id import NO_NODE, NodeId
 from millstream.deploy.backlog import amount_to_read
 from millstream.deploy.checkpoints import dead_letter_offsets, environments, splitting
 from millstream.deploy.checkpoints.deployed import deployed_at
@@ -88,7 +89,7 @@ class Engine(Struct, frozen=True, eq=False):
     checkpoints: str
     tables: Tables
     log: Path
-    streamed: frozenset[str]
+    streamed: frozenset[NodeId]
     """Tables whose changes a query reads."""
     tell: Tell
     registry: RegistryAddress | None = None
@@ -143,7 +144,7 @@ class Engine(Struct, frozen=True, eq=False):
         return {"began": began} if began else {}
 
     def stores(
-        self, query: Query, identity: str, new: frozenset[str], *, key: str = "", alone: bool = False
+        self, query: Query, identity: str, new: frozenset[NodeId], *, key: str = "", alone: bool = False
     ) -> BatchWriter:
         """Return where the batches of a query go; all its sinks share one producer."""
         producer: dict[str, object] = {}
@@ -170,7 +171,7 @@ class Engine(Struct, frozen=True, eq=False):
     def record(self, query: Query) -> QueryRecord | None:
         return read_record(self.files, self.checkpoint(query))
 
-    def definition(self, stored: Iterable[str]) -> bytes:
+    def definition(self, stored: Iterable[NodeId]) -> bytes:
         """Return the definitions of a query's stored models, to record what it was started with."""
         if not self.job.manifest:
             return b""
@@ -181,7 +182,7 @@ class Engine(Struct, frozen=True, eq=False):
         query: Query,
         record: QueryRecord,
         checkpoint: CheckpointFolder,
-        new: frozenset[str],
+        new: frozenset[NodeId],
         *,
         sends: bool = True,
     ) -> QueryContext:
@@ -247,7 +248,7 @@ class Engine(Struct, frozen=True, eq=False):
         self,
         query: Query,
         identity: str,
-        new: frozenset[str] = frozenset(),
+        new: frozenset[NodeId] = frozenset(),
         *,
         key: str = "",
         alone: bool = False,
@@ -301,7 +302,7 @@ class Engine(Struct, frozen=True, eq=False):
         target = self.job.project.target
         diagnostic = problem_of(query.title, error, str(self.log), target.location)
         diagnostic = in_function(diagnostic, query.functions)
-        models = (self.job.project.models.get(id_.partition(".")[2]) for id_ in query.models)
+        models = (self.job.project.models.get(id_.name) for id_ in query.models)
         files = [model for model in models if model is not None]
         if diagnostic.code == "MS860":
             diagnostic = outdated_table(query, str(error), self.tables, files) or diagnostic
@@ -313,7 +314,7 @@ class Engine(Struct, frozen=True, eq=False):
 
 
 def _stored(query: Query) -> tuple[str, ...]:
-    return tuple(model.partition(".")[2] for model in query.stored)
+    return tuple(model.name for model in query.stored)
 
 
 def _split_from(record: QueryRecord) -> tuple[str, ...]:
@@ -415,7 +416,7 @@ def _transactions_of(job: Job, files: Files, checkpoints: str, kafka: RunTopics)
     )
 
 
-def streamed_tables_of(job: Job) -> frozenset[str]:
+def streamed_tables_of(job: Job) -> frozenset[NodeId]:
     """Return the tables whose changes a query reads."""
     return frozenset(read.relation for query in job.physical.queries for read in query.table_reads)
 
@@ -463,7 +464,7 @@ def record_environment(job: Job, files: Files, checkpoints: str) -> None:
     environments.write_environment(files, checkpoints, recorded)
 
 
-def _sinks_of(queries: Sequence[Query]) -> frozenset[str]:
+def _sinks_of(queries: Sequence[Query]) -> frozenset[NodeId]:
     """Return the models whose records queries write."""
     return frozenset(sink.model for query in queries for sink in query.sinks)
 
@@ -505,7 +506,7 @@ def check_isolated(queries: Iterable[Query], environment: Environment | None) ->
             if output.written_as != "nothing":
                 environment.check(output.model, output.topic)
         for topic in query.dead_letter_topics:
-            environment.check("", topic)
+            environment.check(NO_NODE, topic)
 
 
 class Service(Struct, frozen=True):

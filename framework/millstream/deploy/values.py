@@ -8,6 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from millstream.core.errors import Diagnostic
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.intents import Intent, Update
 from millstream.engine.queries.batch import BatchResult
 from millstream.engine.queries.results import QueryResult
@@ -28,12 +29,12 @@ class Job(Struct, frozen=True):
     physical: PhysicalPlan
     lock: Lock | None = None
     """The groups that had state when the queries were planned."""
-    models: frozenset[str] | None = None
+    models: frozenset[NodeId] | None = None
     """Ids of the selected models; None for all."""
     intent: Intent = Update()
     manifest: bytes = b""
     """The manifest to store at the checkpoints."""
-    misfits: Mapping[str, tuple[str, ...]] = {}
+    misfits: Mapping[str, tuple[NodeId, ...]] = {}
     """The models because of which a query that they share with others can't continue."""
     trigger: str | None = "available_now"
     """When queries look for new records; None for a run's default."""
@@ -82,7 +83,7 @@ class DiagnosticEvent(Struct, frozen=True):
 class TableCompared(Struct, frozen=True):
     """The comparison of a rebuilt table with the running version."""
 
-    model: str
+    model: NodeId
     columns: tuple[str, ...] = ()
     """The compared columns, besides the key."""
     rows: int = 0
@@ -122,7 +123,7 @@ class MachineUsage(Struct, frozen=True):
 class DataTested(Struct, frozen=True):
     """A data test of stored rows ran while the queries run."""
 
-    test: str
+    test: NodeId
     """Its id."""
     passed: bool
     message: str = ""
@@ -186,7 +187,7 @@ class LeftOut(Struct, frozen=True):
     """A model fails on its own; its query continues without it."""
 
     query: str
-    model: str
+    model: NodeId
     diagnostic: Diagnostic
 
 

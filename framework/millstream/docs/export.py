@@ -53,7 +53,7 @@ def exported_project(compilation: Compiled, thresholds: Thresholds = _NO_THRESHO
         manifest.project,
         manifest.target,
         manifest.millstream_version,
-        {id_: _node(node, sql.get(id_, "")) for id_, node in manifest.nodes.items()},
+        {str(id_): _node(node, sql.get(id_, "")) for id_, node in manifest.nodes.items()},
         draw_diagram(whole_graph(manifest, tuple(manifest.nodes))),
         _metrics(manifest.project, compilation.catalog),
         thresholds.max_lag,
@@ -67,15 +67,13 @@ def _metrics(project: str, catalog: bytes) -> tuple[RunMetric, ...]:
         metric
         for id_, model in models.items()
         for meter in (declared.meter for declared in model.metrics)
-        for metric in own_metrics(
-            project, id_.partition(".")[2], meter.name, meter.type, meter.labels, meter.description
-        )
+        for metric in own_metrics(project, id_.name, meter.name, meter.type, meter.labels, meter.description)
     )
 
 
 def _node(node: ManifestNode, sql: str) -> ExportedNode:
     return ExportedNode(
-        node.id,
+        str(node.id),
         node.kind,
         node.name,
         node.description,
@@ -83,7 +81,7 @@ def _node(node: ManifestNode, sql: str) -> ExportedNode:
         node.tags,
         tuple(map(_column, node.columns)),
         _influences(node.influences),
-        node.depends_on,
+        tuple(map(str, node.depends_on)),
         sql,
         node.test,
         _topic(node),
@@ -97,7 +95,8 @@ def _column(column: ManifestColumn) -> ExportedColumn:
 
 def _influences(influences: Iterable[Influence]) -> tuple[ExportedInfluence, ...]:
     return tuple(
-        ExportedInfluence(influence.relation, influence.column, influence.kind) for influence in influences
+        ExportedInfluence(str(influence.relation), influence.column, influence.kind)
+        for influence in influences
     )
 
 

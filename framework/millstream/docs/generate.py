@@ -11,8 +11,10 @@ import msgspec
 
 from millstream.compile.manifest import Compiled, Influence, Manifest, ManifestNode
 from millstream.core.atomic import replace_file
+from millstream.core.encoding import to_json
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.gc_pause import collector_paused
+from millstream.core.node_id import NodeId
 from millstream.docs.index import SiteIndex, build_index
 from millstream.docs.maps import lineage_maps
 from millstream.docs.markdown import parse_markup
@@ -33,7 +35,7 @@ from millstream.docs.values import (
 )
 from millstream.explain.state_memory import StateStores
 
-Positions = Mapping[str, Mapping[str, int]]
+Positions = Mapping[NodeId, Mapping[str, int]]
 """The position of each column, by node id and name in lower case."""
 CHUNK = 100
 _LARGEST = 250_000
@@ -309,7 +311,7 @@ def data_script(name: str, value: Any) -> bytes:
         .replace("\u2028".encode(), b"\\u2028")
         .replace("\u2029".encode(), b"\\u2029")
     )
-    return _CALL + msgspec.json.encode(name) + b"," + data + b");\n"
+    return _CALL + to_json(name) + b"," + data + b");\n"
 
 
 def page_script() -> bytes:

@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.compile.manifest import ManifestFunction, ManifestNode
+from millstream.core.node_id import NodeId
 from millstream.docs.markdown import first_sentence, parse_markup
 from millstream.docs.site_input import SiteInput
 from millstream.docs.values import EntryResult, SiteEntry
@@ -21,23 +22,23 @@ _STORED = {"source": "topic", "seed": "seed"}
 
 class SiteIndex(Struct, frozen=True):
     entries: tuple[SiteEntry, ...]
-    numbers: Mapping[str, int]
+    numbers: Mapping[NodeId, int]
     """By id."""
     tests: Mapping[int, tuple[int, ...]]
     """The tests of an entry."""
     checked: Mapping[int, str] = {}
     """The column that a test checks, by the test."""
 
-    def of(self, *ids: str) -> tuple[int, ...]:
+    def of(self, *ids: NodeId) -> tuple[int, ...]:
         return tuple(self.numbers[id_] for id_ in ids if id_ in self.numbers)
 
 
-def build_index(material: SiteInput, last: Mapping[str, EntryResult]) -> SiteIndex:
+def build_index(material: SiteInput, last: Mapping[NodeId, EntryResult]) -> SiteIndex:
     nodes, functions = material.manifest.nodes, material.manifest.functions
     queries = {query.name: query for query in material.queries}
-    kinds: dict[str, str] = {id_: node.kind for id_, node in nodes.items()}
-    kinds |= {f"function.{name}": "function" for name in functions}
-    kinds |= {f"query.{name}": "query" for name in queries}
+    kinds: dict[NodeId, str] = {id_: node.kind for id_, node in nodes.items()}
+    kinds |= {NodeId("function", name): "function" for name in functions}
+    kinds |= {NodeId("query", name): "query" for name in queries}
     ids = sorted(
         (id_ for id_, kind in kinds.items() if kind in _ORDER), key=lambda i: (_ORDER.index(kinds[i]), i)
     )
@@ -53,9 +54,9 @@ def build_index(material: SiteInput, last: Mapping[str, EntryResult]) -> SiteInd
                 _of_node(nodes[id_], numbers, queries_of.get(id_, ()), count, state=id_ in stateful)
             )
         elif kinds[id_] == "function":
-            entries.append(_of_function(functions[id_.partition(".")[2]]))
+            entries.append(_of_function(functions[id_.name]))
         else:
-            name = id_.partition(".")[2]
+            name = id_.name
             entries.append(_of_query(queries[name], numbers, state=id_ in stateful))
     checked = {
         numbers[id_]: str(node.meta["column"])
@@ -66,16 +67,16 @@ def build_index(material: SiteInput, last: Mapping[str, EntryResult]) -> SiteInd
     return SiteIndex(with_last, numbers, tests, checked)
 
 
-def _stateful(material: SiteInput) -> frozenset[str]:
+def _stateful(material: SiteInput) -> frozenset[NodeId]:
     """Return the ids of queries and models that keep state."""
     if material.planned is None:
         return frozenset()
-    queries = (f"query.{query.name}" for query in material.physical_queries if query.signature.stateful)
+    queries = (NodeId("query", query.name) for query in material.physical_queries if query.signature.stateful)
     operators = (node for node in material.planned.explanation.optimized.nodes if node.state)
-    return frozenset((*queries, *(f"model.{model}" for node in operators for model in node.models)))
+    return frozenset((*queries, *(NodeId("model", model) for node in operators for model in node.models)))
 
 
-def _tests(nodes: Mapping[str, ManifestNode], numbers: Mapping[str, int]) -> dict[int, tuple[int, ...]]:
+def _tests(nodes: Mapping[NodeId, ManifestNode], numbers: Mapping[NodeId, int]) -> dict[int, tuple[int, ...]]:
     by_entry: dict[int, list[int]] = {}
     for id_, node in nodes.items():
         if node.kind in {"test", "unit_test"}:
@@ -85,11 +86,11 @@ def _tests(nodes: Mapping[str, ManifestNode], numbers: Mapping[str, int]) -> dic
     return {number: tuple(tests) for number, tests in by_entry.items()}
 
 
-def _queries_of(material: SiteInput, numbers: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+def _queries_of(material: SiteInput, numbers: Mapping[NodeId, int]) -> dict[NodeId, tuple[int, ...]]:
     """Return the queries that compute each model or store each reference topic."""
-    by_target: dict[str, list[int]] = {}
+    by_target: dict[NodeId, list[int]] = {}
     for query in material.physical_queries:
-        number = numbers.get(f"query.{query.name}")
+        number = numbers.get(NodeId("query", query.name))
         if number is not None:
             for target in dict.fromkeys([*query.models, *query.stored]):
                 by_target.setdefault(target, []).append(number)
@@ -97,7 +98,7 @@ def _queries_of(material: SiteInput, numbers: Mapping[str, int]) -> dict[str, tu
 
 
 def _of_node(
-    node: ManifestNode, numbers: Mapping[str, int], queries: tuple[int, ...], tests: int, *, state: bool
+    node: ManifestNode, numbers: Mapping[NodeId, int], queries: tuple[int, ...], tests: int, *, state: bool
 ) -> SiteEntry:
     stored = node.materialization.word if node.materialization else str(node.config.get("type") or "")
     if node.kind == "source":
@@ -106,7 +107,7 @@ def _of_node(
     return SiteEntry(
         id=node.id,
         kind=node.kind,
-        name=node.name if node.kind != "source" else node.id.partition(".")[2],
+        name=node.name if node.kind != "source" else node.id.name,
         path=node.path,
         folder="/".join(node.fqn[1:-1]) if node.kind == "model" else "",
         stored=stored or _STORED.get(node.kind, node.test),
@@ -123,7 +124,7 @@ def _of_node(
 
 def _of_function(function: ManifestFunction) -> SiteEntry:
     return SiteEntry(
-        id=f"function.{function.name}",
+        id=NodeId("function", function.name),
         kind="function",
         name=function.name,
         path=function.path,
@@ -132,15 +133,15 @@ def _of_function(function: ManifestFunction) -> SiteEntry:
     )
 
 
-def _of_query(query: ExplainedQuery, numbers: Mapping[str, int], *, state: bool) -> SiteEntry:
-    models = [numbers[f"model.{name}"] for name in query.models if f"model.{name}" in numbers]
+def _of_query(query: ExplainedQuery, numbers: Mapping[NodeId, int], *, state: bool) -> SiteEntry:
+    models = [numbers[NodeId("model", name)] for name in query.models if NodeId("model", name) in numbers]
     about = f"Computes {len(models)} models." if len(models) != 1 else f"Computes {query.models[0]}."
     if query.keeps:
         about = f"Stores {query.stored_rows} as a table."
     elif not models:
         about = "Writes records that can't be decoded."
     return SiteEntry(
-        id=f"query.{query.name}",
+        id=NodeId("query", query.name),
         kind="query",
         name=query.name,
         stored=query.kind,

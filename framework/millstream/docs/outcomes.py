@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from millstream.core.node_id import NodeId
 from millstream.docs.site_input import SiteInput
 from millstream.docs.values import Coverage, EntryResult, Fact, MissedWay
 from millstream.results.results import ModelResult, RunResults
@@ -13,8 +14,8 @@ BAD = frozenset(("error", "fail"))
 _WORST = ("error", "skipped", "success")
 
 
-def entry_results(material: SiteInput) -> dict[str, EntryResult]:
-    results: dict[str, EntryResult] = {}
+def entry_results(material: SiteInput) -> dict[NodeId, EntryResult]:
+    results: dict[NodeId, EntryResult] = {}
     if material.results:
         results |= _of_build(material.results)
     if material.tests:
@@ -22,10 +23,10 @@ def entry_results(material: SiteInput) -> dict[str, EntryResult]:
     return results
 
 
-def coverage_by_model(material: SiteInput) -> dict[str, Coverage]:
+def coverage_by_model(material: SiteInput) -> dict[NodeId, Coverage]:
     """Return the coverage of unit tests by id of a model; lines only while its file is as it was then."""
     nodes, tests = material.manifest.nodes, material.tests
-    coverage: dict[str, Coverage] = {}
+    coverage: dict[NodeId, Coverage] = {}
     for model in tests.coverage if tests else ():
         if model.id in nodes:
             stale = model.checksum != nodes[model.id].checksum
@@ -34,7 +35,7 @@ def coverage_by_model(material: SiteInput) -> dict[str, Coverage]:
     return coverage
 
 
-def _of_build(run: RunResults) -> dict[str, EntryResult]:
+def _of_build(run: RunResults) -> dict[NodeId, EntryResult]:
     queries: dict[str, list[ModelResult]] = {}
     for result in run.results:
         if result.query:
@@ -43,7 +44,9 @@ def _of_build(run: RunResults) -> dict[str, EntryResult]:
         id_: EntryResult("read", run.command, run.started, facts) for id_, facts in _read(queries).items()
     }
     by_query = {
-        f"query.{name}": EntryResult(_worst(results), run.command, run.started, tuple(_of_query(results)))
+        NodeId("query", name): EntryResult(
+            _worst(results), run.command, run.started, tuple(_of_query(results))
+        )
         for name, results in queries.items()
     }
     by_model = {
@@ -55,9 +58,9 @@ def _of_build(run: RunResults) -> dict[str, EntryResult]:
     return read | by_query | by_model
 
 
-def _read(queries: Mapping[str, Iterable[ModelResult]]) -> dict[str, tuple[Fact, ...]]:
+def _read(queries: Mapping[str, Iterable[ModelResult]]) -> dict[NodeId, tuple[Fact, ...]]:
     """Return for each topic how many of its records each query read."""
-    by_topic: dict[str, list[Fact]] = {}
+    by_topic: dict[NodeId, list[Fact]] = {}
     for name, results in queries.items():
         reads = {id_: rows for result in results for id_, rows in result.reads.items()}
         for id_, rows in reads.items():
@@ -74,7 +77,7 @@ def _of_query(results: Sequence[ModelResult]) -> Iterator[Fact]:
     reads = {id_: rows for result in results for id_, rows in result.reads.items()}
     yield Fact("records read", f"{max(result.rows_read for result in results):,}")
     for id_, rows in sorted(reads.items()):
-        yield Fact(f"of {id_.partition('.')[2]}", f"{rows:,}")
+        yield Fact(f"of {id_.name}", f"{rows:,}")
     yield Fact("seconds", f"{max(result.seconds for result in results):,.1f}")
 
 
@@ -93,15 +96,15 @@ def _counted(result: ModelResult) -> Iterator[Fact]:
         yield Fact("records written", f"{result.rows_written:,}")
     for name, counts in (("skipped", result.skipped), ("dead letters", result.dead_letters)):
         if any(counts.values()):
-            texts = (f"{count:,} of {id_.partition('.')[2]}" for id_, count in counts.items() if count)
+            texts = (f"{count:,} of {id_.name}" for id_, count in counts.items() if count)
             yield Fact(name, ", ".join(texts))
     yield Fact("seconds", f"{result.seconds:,.1f}")
 
 
-def _of_tests(run: TestResults) -> dict[str, EntryResult]:
+def _of_tests(run: TestResults) -> dict[NodeId, EntryResult]:
     results = (*run.earlier, *run.results)
     return {
-        result.id: _of_test(result, result.ran or run.started)
+        NodeId.parse(result.id): _of_test(result, result.ran or run.started)
         for result in results
         if result.kind != "python"
     }

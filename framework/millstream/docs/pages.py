@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from msgspec.structs import replace
 
 from millstream.compile.manifest import ManifestNode
+from millstream.core.node_id import NodeId
 from millstream.docs import facts
 from millstream.docs.index import SiteIndex
 from millstream.docs.markdown import parse_markup
@@ -17,7 +18,10 @@ from millstream.queries.values import Query as Physical
 
 
 def build_pages(
-    material: SiteInput, index: SiteIndex, last: Mapping[str, EntryResult], reached: Mapping[str, Coverage]
+    material: SiteInput,
+    index: SiteIndex,
+    last: Mapping[NodeId, EntryResult],
+    reached: Mapping[NodeId, Coverage],
 ) -> tuple[SitePage, ...]:
     notes = _notes(material)
     explained = {query.name: query for query in material.queries}
@@ -43,7 +47,7 @@ def _of_node(node: ManifestNode, number: int, index: SiteIndex, notes: Iterable[
         config=() if checks else facts.of_config(node.config),
         meta=() if checks else facts.of_mapping(node.meta),
         tests=index.tests.get(number, ()),
-        functions=index.of(*(f"function.{name}" for name in node.functions)),
+        functions=index.of(*(NodeId("function", name) for name in node.functions)),
         notes=tuple(notes),
     )
 
@@ -74,16 +78,16 @@ def _of_query(query: ExplainedQuery, physical: Physical, planned: PlannedSite | 
     return SitePage(facts=tuple(facts.of_query(query, partitions)), state=tuple(operators))
 
 
-def _notes(material: SiteInput) -> Mapping[str, tuple[str, ...]]:
-    by_id: dict[str, list[str]] = {}
+def _notes(material: SiteInput) -> Mapping[NodeId, tuple[str, ...]]:
+    by_id: dict[NodeId, list[str]] = {}
     for id_, node in material.manifest.nodes.items():
         by_id[id_] = [f"Opaque SQL: {reason}" for reason in node.opaque]
     if material.planned:
         for unsupported in material.planned.about.unsupported:
-            by_id.setdefault(f"model.{unsupported.model}", []).append(f"Instead: {unsupported.remedy}")
+            by_id.setdefault(NodeId("model", unsupported.model), []).append(f"Instead: {unsupported.remedy}")
         for separation in material.planned.about.separations:
             others = f" with {', '.join(separation.others)}" if separation.others else ""
-            by_id.setdefault(f"model.{separation.model}", []).append(
+            by_id.setdefault(NodeId("model", separation.model), []).append(
                 f"Does not share a query{others}: {separation.why}"
             )
     return {id_: tuple(notes) for id_, notes in by_id.items()}

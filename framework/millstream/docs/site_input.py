@@ -7,11 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-import msgspec
 from msgspec import Struct
 
 from millstream.compile.manifest import Compiled, Manifest
 from millstream.core.decoding import from_json
+from millstream.core.encoding import to_json
+from millstream.core.node_id import NodeId
 from millstream.docs.texts import compiled_texts, written_texts
 from millstream.explain.explanation import Explanation, ExplanationContext, explain_plans
 from millstream.explain.explanation_context import about_of
@@ -37,9 +38,9 @@ class PlannedSite(Struct, frozen=True):
 
 class SiteInput(Struct, frozen=True):
     manifest: Manifest
-    compiled: dict[str, str]
+    compiled: dict[NodeId, str]
     """The SQL of models and data tests, by node id."""
-    written: dict[str, str]
+    written: dict[NodeId, str]
     """Source files by node id; for functions and tests in YAML, only their lines."""
     results: RunResults | None = None
     tests: TestResults | None = None
@@ -93,7 +94,7 @@ def _without_paths(results: _Results | None, root: Path) -> _Results | None:
     """Shorten paths of this machine, which messages of Spark or Python may contain."""
     if results is None:
         return None
-    text = msgspec.json.encode(results).decode()
+    text = to_json(results).decode()
     for path, name in {str(root.resolve()): ".", str(Path.home()): "~"}.items():
         if len(path) > 1:  # a home of `/` is a part of every path
             text = text.replace(json.dumps(path, ensure_ascii=False)[1:-1], name)

@@ -10,15 +10,16 @@ from textwrap import dedent
 
 from millstream.compile.data_tests import QueryTest, RowTest, TotalTest, data_test, sql_name
 from millstream.compile.manifest import Compiled, Manifest
+from millstream.core.node_id import NodeId
 from millstream.project.secrets import MASK, is_secret_setting
 
 _MOST_LINES = 200
 _SETTING = re.compile(r"""(?P<name>[\w.-]+:[ ]+)(?P<value>"[^"\n]*"|'[^'\n]*'|[^,{}\[\]\n]+)""")
 
 
-def written_texts(root: Path, manifest: Manifest) -> dict[str, str]:
+def written_texts(root: Path, manifest: Manifest) -> dict[NodeId, str]:
     """Return SQL files, and the lines of functions and of tests in YAML, by id."""
-    texts: dict[str, str] = {}
+    texts: dict[NodeId, str] = {}
 
     @cache
     def text(path: str) -> str:
@@ -33,11 +34,11 @@ def written_texts(root: Path, manifest: Manifest) -> dict[str, str]:
         elif node.kind in {"test", "unit_test"} and "line" in node.meta:
             texts[id_] = _item(text(node.path), int(node.meta["line"]), climb=node.kind == "unit_test")
     for name, function in manifest.functions.items():
-        texts[f"function.{name}"] = _definition(text(function.path), function.line)
+        texts[NodeId("function", name)] = _definition(text(function.path), function.line)
     return texts
 
 
-def compiled_texts(compilation: Compiled) -> dict[str, str]:
+def compiled_texts(compilation: Compiled) -> dict[NodeId, str]:
     """Return the SQL of models and data tests by id."""
     tests = (node for node in compilation.manifest.nodes.values() if node.kind == "test")
     return compilation.sql | {node.id: _test_sql(data_test(node, compilation.tests)) for node in tests}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import shorten, wrap
 
+from millstream.core.node_id import NodeId
 from millstream.docs.index import SiteIndex
 from millstream.docs.layout.layout import lay_out
 from millstream.docs.layout.values import LayoutItem
@@ -25,7 +26,7 @@ _CHARACTER, _SMALL, _LINE, _HEAD, _PADDING = 7.4, 5.9, 15, 26, 28
 _MOST_CHARACTERS = 44
 _LONGEST_NAME = 48
 _SHOWN = ("key", "partitioned by", "watermark", "state")
-Queries = Sequence[tuple[str, frozenset[str]]]
+Queries = Sequence[tuple[str, frozenset[NodeId]]]
 
 
 def draw_topologies(planned: PlannedSite, index: SiteIndex) -> tuple[SiteTopology, ...]:
@@ -34,7 +35,7 @@ def draw_topologies(planned: PlannedSite, index: SiteIndex) -> tuple[SiteTopolog
     costs = Costs(planned.about.hints)
     drawn: list[SiteTopology] = []
     left = MOST_DRAWN
-    parts: list[tuple[str, str, Queries, frozenset[str] | None]] = [
+    parts: list[tuple[str, str, Queries, frozenset[NodeId] | None]] = [
         ("project", "The whole project", queries, None)
     ]
     parts += [(name, name, ((name, models),), models) for name, models in queries if models]
@@ -56,7 +57,7 @@ class _Stages:
         planned: PlannedSite,
         index: SiteIndex,
         queries: Queries,
-        models: frozenset[str] | None,
+        models: frozenset[NodeId] | None,
         costs: Costs,
     ) -> None:
         self._planned, self._index, self._queries, self._models = planned, index, queries, models
@@ -97,7 +98,7 @@ class _Stages:
             tuple(self._drawings),
             tuple(stages),
             tuple((what, *numbers) for what, numbers in cost_table(*costs)),  # type: ignore[misc]  # two costs, two numbers
-            self._index.numbers.get(f"query.{name}", -1),
+            self._index.numbers.get(NodeId("query", name), -1),
         )
 
     def _stage(self, step: RuleStep, last: Drawing) -> tuple[Stage, Drawing] | None:
@@ -113,7 +114,7 @@ class _Stages:
             dict.fromkeys(
                 change.what
                 for change in step.changes
-                if not change.models or near & {model.removeprefix("model.") for model in change.models}
+                if not change.models or near & {model.shown_name for model in change.models}
             )
         )
         saves = savings_in_words(subtract_costs(self._costs.of(before), self._costs.of(after)))
@@ -158,12 +159,12 @@ def _query_of(drawing: Drawing) -> dict[str, str]:
     return {id_: group.name for group in drawing.groups for id_ in group.nodes}
 
 
-def _operators(drawing: Drawing, numbers: Mapping[str, int]) -> list[DrawnOperator]:
+def _operators(drawing: Drawing, numbers: Mapping[NodeId, int]) -> list[DrawnOperator]:
     query = _query_of(drawing)
     return [_operator(node, numbers, query.get(node.id, "")) for node in drawing.nodes]
 
 
-def _operator(node: DrawnNode, numbers: Mapping[str, int], query: str) -> DrawnOperator:
+def _operator(node: DrawnNode, numbers: Mapping[NodeId, int], query: str) -> DrawnOperator:
     return DrawnOperator(
         node.id,
         node.kind,

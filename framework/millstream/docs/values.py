@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from millstream.core.node_id import NodeId
 from millstream.docs.layout.values import ClusterBox, LayoutColumn, Route
 
 Kind = Literal["source", "seed", "model", "exposure", "metric", "test", "unit_test", "function", "query"]
@@ -19,7 +20,7 @@ Markup = list[Any]
 class SiteEntry(Struct, frozen=True, omit_defaults=True):
     """The summary of anything that has a page; all entries are loaded at the start."""
 
-    id: str
+    id: NodeId
     kind: Kind
     name: str
     path: str = ""

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct, field
 
+from millstream.core.node_id import NodeId
 from millstream.explain.calls import FunctionCalls, python_calls
 from millstream.explain.figures import Figure
 from millstream.explain.names import model_name
@@ -62,7 +63,7 @@ class ExplanationContext(Struct, frozen=True):
 
     project: str = ""
     target: str = ""
-    models: tuple[str, ...] = ()
+    models: tuple[NodeId, ...] = ()
     """Ids of the selected models; empty: all."""
     hints: PlanHints = PlanHints()
     queries: tuple[ExplainedQuery, ...] = ()
@@ -97,7 +98,7 @@ def explain_plans(plans: OptimizedPlan, about: ExplanationContext) -> Explanatio
         separations=tuple(
             separation
             for separation in about.separations
-            if chosen is None or f"model.{separation.model}" in chosen
+            if chosen is None or NodeId("model", separation.model) in chosen
         ),
         calls=tuple(python_calls(optimized, about.obstacles)),
         unsupported=about.unsupported,
@@ -105,7 +106,7 @@ def explain_plans(plans: OptimizedPlan, about: ExplanationContext) -> Explanatio
         one_state=tuple(
             shared
             for shared in about.one_state
-            if chosen is None or any(f"model.{name}" in chosen for name in shared.models)
+            if chosen is None or any(NodeId("model", name) in chosen for name in shared.models)
         ),
     )
 
@@ -131,7 +132,7 @@ def explain_step(step: RuleStep, about: ExplanationContext) -> Explanation:
     )
 
 
-def outputs_of(plan: Plan, models: Collection[str]) -> frozenset[str]:
+def outputs_of(plan: Plan, models: Collection[NodeId]) -> frozenset[NodeId]:
     """Return the outputs of models; for a view without an output, all outputs that depend on it."""
     stored = {output.model for output in plan.outputs}
     views = {model for model in models if model not in stored}
@@ -143,7 +144,7 @@ def outputs_of(plan: Plan, models: Collection[str]) -> frozenset[str]:
     return frozenset(outputs)
 
 
-def of_outputs(plan: Plan, models: Collection[str] | None) -> Plan:
+def of_outputs(plan: Plan, models: Collection[NodeId] | None) -> Plan:
     if models is None:
         return plan
     return Plan(tuple(output for output in plan.outputs if output.model in models))
@@ -161,7 +162,7 @@ def _parts(
     parts: list[list[Output]] = []
     left = {output.model: output for output in plan.outputs}
     for query in queries:
-        outputs = [left.pop(id_) for name in query.models if (id_ := f"model.{name}") in left]
+        outputs = [left.pop(id_) for name in query.models if (id_ := NodeId("model", name)) in left]
         if outputs:
             parts.append(outputs)
         if outputs or (everything and not query.models):
@@ -173,12 +174,14 @@ def _parts(
     return tuple(selected), [*parts, *([output] for output in left.values())]
 
 
-def models_of(queries: Iterable[ExplainedQuery]) -> list[tuple[str, frozenset[str]]]:
+def models_of(queries: Iterable[ExplainedQuery]) -> list[tuple[str, frozenset[NodeId]]]:
     """Return each query's name with the ids of its models."""
-    return [(query.name, frozenset(f"model.{name}" for name in query.models)) for query in queries]
+    return [(query.name, frozenset(NodeId("model", name) for name in query.models)) for query in queries]
 
 
-def _rules(steps: Iterable[RuleStep], chosen: Collection[str] | None, costs: Costs) -> tuple[RuleReport, ...]:
+def _rules(
+    steps: Iterable[RuleStep], chosen: Collection[NodeId] | None, costs: Costs
+) -> tuple[RuleReport, ...]:
     changes: dict[str, list[PlanChange]] = {}
     saves: dict[str, Cost] = {}
     for step in steps:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from millstream.compile.manifest import Compiled
 from millstream.compile.native_functions import find_obstacles
+from millstream.core.node_id import NodeId
 from millstream.explain.explanation import ExplanationContext
 from millstream.explain.figures import list_figures
 from millstream.explain.one_state import could_be_one
@@ -26,7 +27,7 @@ def about_of(
     physical: PhysicalPlan,
     target_path: str,
     root: Path,
-    ids: tuple[str, ...] | None = None,
+    ids: tuple[NodeId, ...] | None = None,
     stores: StateStores | None = None,
     batches: Mapping[str, BatchFigures] | None = None,
 ) -> ExplanationContext:

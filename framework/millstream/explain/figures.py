@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from millstream.core.node_id import NodeId
 from millstream.plan.optimizer.context import PlanHints
 from millstream.results.selectivity import MeasuredFigures
 
@@ -33,13 +34,13 @@ def list_figures(declared: PlanHints, measured: MeasuredFigures) -> tuple[Figure
 
 def _of(
     what: Literal["keeps", "rows_per_second"],
-    declared: Mapping[str, float],
-    derived: Mapping[str, float],
+    declared: Mapping[NodeId, float],
+    derived: Mapping[NodeId, float],
     measured: MeasuredFigures,
 ) -> list[Figure]:
     of_kind: list[Figure] = []
     for id_ in sorted({**declared, **derived}):
-        name = id_.partition(".")[2]
+        name = id_.name
         if id_ in declared:
             of_kind.append(Figure(name, what, declared[id_], "declared"))
         else:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from millstream.core.expressions import Expression
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes import (
     CARRIED,
     Aggregate,
@@ -64,9 +65,9 @@ def node_names(plan: Plan) -> dict[int, str]:
     return names
 
 
-def model_name(model: str) -> str:
+def model_name(model: NodeId) -> str:
     """Return a model's name from its id."""
-    return model.removeprefix("model.")
+    return model.shown_name
 
 
 def _candidates(node: Node, owners: dict[int, str], readers: dict[int, str]) -> tuple[str, str, str, str]:
@@ -87,9 +88,7 @@ def _owners(order: Iterable[Node]) -> dict[int, str]:
         elif node.inputs:
             owners[id(node)] = owners[id(node.inputs[0])]
         else:
-            owners[id(node)] = (
-                node.label.removesuffix("_records") or node.relation.rpartition(".")[2] or "rows"
-            )
+            owners[id(node)] = node.label.removesuffix("_records") or node.relation.last_name or "rows"
     return owners
 
 
@@ -124,7 +123,7 @@ def _base(node: Node, owners: dict[int, str]) -> str:
 def _reads_model(node: Node) -> bool:
     while node.inputs:
         node = node.inputs[0]
-    return isinstance(node, TopicScan) and node.relation.startswith("model.")
+    return isinstance(node, TopicScan) and node.relation.kind == "model"
 
 
 def describe_operator(node: Node) -> str:

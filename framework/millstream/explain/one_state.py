@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct, field
 
+from millstream.core.node_id import NodeId
 from millstream.explain.names import model_name
 from millstream.explain.savings import Cost, Costs
 from millstream.plan.nodes import Aggregate, Filter, Node, Plan, Project, Repartition, Watermark
@@ -45,7 +46,7 @@ def could_be_one(
             yield OneState(tuple(map(model_name, models)), *map(costs.of, plans))
 
 
-def _merged(steps: Iterable[RuleStep]) -> list[tuple[str, ...]]:
+def _merged(steps: Iterable[RuleStep]) -> list[tuple[NodeId, ...]]:
     return [change.models for step in steps if step.rule == _MERGE for change in step.changes]
 
 
@@ -66,5 +67,5 @@ def _moved(node: Node) -> Repartition | None:
     return node if isinstance(node, Repartition) else None
 
 
-def _of(plan: Plan, models: tuple[str, ...]) -> Plan:
+def _of(plan: Plan, models: tuple[NodeId, ...]) -> Plan:
     return Plan(tuple(output for output in plan.outputs if output.model in models))

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from millstream.compile.artifacts import artifact_path
 from millstream.compile.manifest import Compiled, ManifestNode
+from millstream.core.node_id import NodeId
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.sql.query import Body, DerivedTable, OpaqueBody, Select, SqlUnion
 
@@ -70,14 +71,14 @@ def find_opaque(
     catalog: Catalog,
     compiled: Compiled,
     target_path: str = "target",
-    models: Collection[str] | None = None,
-    maintained: Collection[str] = (),
+    models: Collection[NodeId] | None = None,
+    maintained: Collection[NodeId] = (),
 ) -> tuple[OpaqueSql, ...]:
     """Return the opaque SQL in these models (by id) or in all models, each once.
 
     Models that are maintained over tables have none: their SQL reads rows at rest.
     """
-    statements: dict[tuple[str, str, str], OpaqueSql] = {}
+    statements: dict[tuple[NodeId, str, str], OpaqueSql] = {}
     for node in compiled.manifest.nodes.values():
         if node.id in maintained or (models is not None and node.id not in models):
             continue

@@ -68,11 +68,11 @@ def explain_query(
 ) -> ExplainedQuery:
     states = state_memory(query, catalog, stores)
     reads = [source.title for source in query.sources]
-    reads += [read.relation.rpartition(".")[2] for read in query.reads]
+    reads += [read.relation.last_name for read in query.reads]
     return ExplainedQuery(
         query.name,
         query.kind,
-        tuple(model_name(model) for model in query.stored if not model.startswith("source.")),
+        tuple(model_name(model) for model in query.stored if model.kind != "source"),
         tuple(dict.fromkeys(reads)),
         query.output_mode,
         query.realtime,
@@ -90,8 +90,8 @@ def explain_query(
 def _reference(query: Physical) -> tuple[str, str]:
     """Return the reference topic that a query stores, and what it stores of it."""
     for table in query.tables:
-        if table.model.startswith("source."):
-            name = table.model.rpartition(".")[2]
+        if table.model.kind == "source":
+            name = table.model.last_name
             return name, f"the newest rows of {name}" if table.versions is None else f"the versions of {name}"
     return "", ""
 
@@ -108,7 +108,7 @@ def _sql(query: Physical) -> Iterable[str]:
     yield query.sql
     if isinstance(query.deliver, PerBatch):
         for delivery in query.deliver.deliveries:
-            yield f"-- {model_name(delivery.name)}, of each batch as {query.deliver.view}\n{delivery.sql}"
+            yield f"-- {delivery.title}, of each batch as {query.deliver.view}\n{delivery.sql}"
 
 
 def _maintaining(statement: tuple[str, str]) -> str:

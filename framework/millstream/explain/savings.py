@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import (
     BOOLEAN,
     DATE,
@@ -154,7 +155,7 @@ def _counts(node: Node, *, moving: bool) -> Iterator[tuple[str, int]]:
     match node:
         case TopicScan():
             yield "reads", 1
-            yield "topics_read_back", int(node.relation.startswith("model."))
+            yield "topics_read_back", int(node.relation.kind == "model")
         case SourceScan():
             yield "reads", 1
         case Decode():
@@ -271,7 +272,7 @@ def _size(type_: Type) -> ValueSize:
 
 class _Rate(Struct, frozen=True):
     rows: float | None
-    applied: frozenset[str] = frozenset()
+    applied: frozenset[NodeId] = frozenset()
     """Models whose `keeps` is already included, since a split filter must not apply it twice."""
 
 

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from millstream.core.byte_sizes import size_in_words
 from millstream.core.errors import Diagnostic
+from millstream.core.node_id import NO_NODE, NodeId
 from millstream.core.text import FileText, Location
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.project.folders import checkpoints_of
@@ -72,7 +73,7 @@ class StateMemory(Struct, frozen=True):
     in_heap: bool = False
     measured: MeasuredState | None = None
     unit: str = "row"
-    model: str = ""
+    model: NodeId = NO_NODE
     """Id of the model that has it."""
 
 
@@ -131,7 +132,7 @@ def in_words(state: StateMemory, cache: int) -> str:
 
 
 def memory_warnings(
-    states: Sequence[StateMemory], stores: StateStores, machine: int | None, files: Mapping[str, FileText]
+    states: Sequence[StateMemory], stores: StateStores, machine: int | None, files: Mapping[NodeId, FileText]
 ) -> Iterator[Diagnostic]:
     """Warn if states need more memory than `machine` has, or than their own limit, as far as it is known.
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from millstream.core.node_id import NO_NODE, NodeId
 from millstream.explain.facts import mode_text, node_details, state_text
 from millstream.explain.names import model_name, node_names
 from millstream.plan.nodes import METADATA, RECORD_HEADERS, RECORD_TIME, Node, Output, Plan, TopicScan
@@ -33,7 +34,7 @@ class DrawnNode(Struct, frozen=True):
     state: str = ""
     topic: str = ""
     """The topic that it reads or writes."""
-    relation: str = ""
+    relation: NodeId = NO_NODE
     """The id of the source, seed or model that it reads or writes."""
     output: bool = False
 
@@ -60,7 +61,7 @@ class Drawing(Struct, frozen=True):
     groups: tuple[QueryNodes, ...] = ()
 
 
-def draw_plan(plan: Plan, queries: Sequence[tuple[str, frozenset[str]]] = ()) -> Drawing:
+def draw_plan(plan: Plan, queries: Sequence[tuple[str, frozenset[NodeId]]] = ()) -> Drawing:
     """Return a plan's drawing; `queries` are names with the models that they compute.
 
     Nodes that several queries need run in each of them, and are drawn in each.

@@ -8,6 +8,7 @@ import msgspec
 from confluent_kafka import IsolationLevel
 from msgspec import Struct
 
+from millstream.core.encoding import to_json
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.kafka.clients import Admin
 from millstream.kafka.consuming import all_records
@@ -34,7 +35,7 @@ class SentBatch(Struct, frozen=True):
     """The topics that the query wrote then, whether or not the batch had records for them."""
 
     def encoded(self) -> str:
-        return msgspec.json.encode(self).decode()
+        return to_json(self).decode()
 
 
 def create_sent_batches(admin: Admin, topic: str) -> None:

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping
 
 from millstream.compile.manifest import ManifestNode
 from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
+from millstream.core.node_id import NodeId
 from millstream.kafka.clients import Admin
 from millstream.kafka.topic_decoding import TopicDecoding, of_sink, of_source
 from millstream.kafka.topics import user_topics
 from millstream.project.values import Project
 
 
-def topic_decodings(project: Project, nodes: Mapping[str, ManifestNode]) -> dict[str, TopicDecoding]:
+def topic_decodings(project: Project, nodes: Mapping[NodeId, ManifestNode]) -> dict[str, TopicDecoding]:
     """Return how to decode the project's topics, by each of their names; models come before sources."""
     readings: dict[str, TopicDecoding] = {}
     for node in nodes.values():
@@ -29,7 +30,7 @@ def topic_decodings(project: Project, nodes: Mapping[str, ManifestNode]) -> dict
 
 
 def readings_of(
-    project: Project, nodes: Mapping[str, ManifestNode], admin: Admin, names: Iterable[str]
+    project: Project, nodes: Mapping[NodeId, ManifestNode], admin: Admin, names: Iterable[str]
 ) -> list[TopicDecoding]:
     """Return how to decode the named topics; raise if a name is not a topic, or the topic does not exist."""
     readings = topic_decodings(project, nodes)
@@ -54,8 +55,8 @@ def readings_of(
     return [*named.values()]
 
 
-def _unknown(name: str, nodes: Mapping[str, ManifestNode], names: Iterable[str]) -> Diagnostic:
-    node = nodes.get(f"model.{name}") or nodes.get(f"seed.{name}")
+def _unknown(name: str, nodes: Mapping[NodeId, ManifestNode], names: Iterable[str]) -> Diagnostic:
+    node = nodes.get(NodeId("model", name)) or nodes.get(NodeId("seed", name))
     if node is not None:
         kind = node.materialization.word if node.materialization else node.kind
         remedy = f"see its rows with `millstream show {name}`"

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from millstream.core.decoding import from_json
+from millstream.core.encoding import to_json
 
 _LONGEST = 1000
 
@@ -50,7 +51,7 @@ def _command(arguments: list[str]) -> str:
 def write_holder(handle: int) -> None:
     """Write to a locked file who has it."""
     os.ftruncate(handle, 0)
-    os.pwrite(handle, msgspec.json.encode(this_process()), 0)
+    os.pwrite(handle, to_json(this_process()), 0)
 
 
 @contextmanager

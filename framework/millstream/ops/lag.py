@@ -105,7 +105,7 @@ def _source_lags(project: Project, query: Query, checkpoints: str) -> Iterator[T
     if positions is None:
         return
     ends = ends_of(project, [source.stream for source in query.source_reads])
-    models = tuple(name.partition(".")[2] for name in query.stored)
+    models = tuple(name.name for name in query.stored)
     for source in query.source_reads:
         position, end = positions.get(source.stream), ends[source.stream]
         behind = end.since(None) if position is None else position.behind(end)
@@ -135,7 +135,7 @@ def _lag(
         age = (max(0.0, now - then) if then is not None else None) if behind else 0.0
         partitions.append(PartitionLag(key[1], starts[key], held[key].end, behind, age))
     ages = [partition.seconds for partition in partitions if partition.seconds is not None]
-    models = tuple(name.partition(".")[2] for name in query.stored)
+    models = tuple(name.name for name in query.stored)
     total = sum(partition.records for partition in partitions)
     return TopicLag(query.name, models, topic, is_read, total, max(ages, default=None), tuple(partitions))
 

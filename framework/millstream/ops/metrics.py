@@ -71,10 +71,10 @@ _OF_QUERIES: dict[str, Values] = {
     "failures": _single(lambda seen: seen.failures),
     "restarts": _single(lambda seen: max(0, seen.starts - 1)),
     "phase_seconds": lambda seen: seen.phases,
-    "skipped": lambda seen: seen.skipped,
-    "dead_letters": lambda seen: seen.dead_letters,
+    "skipped": lambda seen: {str(id_): rows for id_, rows in seen.skipped.items()},
+    "dead_letters": lambda seen: {str(id_): rows for id_, rows in seen.dead_letters.items()},
     "dead_letter_reasons": lambda seen: seen.reasons,
-    "test_failures": lambda seen: {test.removeprefix("test."): rows for test, rows in seen.tests.items()},
+    "test_failures": lambda seen: {test.name: rows for test, rows in seen.tests.items()},
     "model": lambda seen: dict.fromkeys(seen.models, 1),
     "left_out": lambda seen: {model: model in seen.left_out for model in seen.models},
     "up": _single(lambda seen: seen.status == "running"),
@@ -119,9 +119,7 @@ class _Run(Collector):
         machine = self._watcher.machine()
         one = self._identity
         values: dict[str, Mapping[tuple[str, ...], float]] = {
-            "test_passed": {
-                (tested.test.removeprefix("test."),): tested.passed for tested in self._watcher.tests()
-            },
+            "test_passed": {(tested.test.name,): tested.passed for tested in self._watcher.tests()},
             "metric_dropped": {(name,): number for name, number in self._watcher.dropped().items()},
             "jvm_heap_bytes": {(kind,): size for kind, size in machine.heap.items()},
             "jvm_gc_seconds": {(name,): seconds for name, (_, seconds) in machine.collections.items()},

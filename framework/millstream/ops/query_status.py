@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from prometheus_client.core import Metric
 
 from millstream.core.errors import Diagnostic
+from millstream.core.node_id import NodeId
 from millstream.deploy.values import (
     BatchCompleted,
     DataTested,
@@ -63,9 +64,9 @@ class QueryStatus(Struct):
     late: int = 0
     failures: int = 0
     phases: Counter[str] = field(default_factory=Counter)
-    skipped: Counter[str] = field(default_factory=Counter)
-    dead_letters: Counter[str] = field(default_factory=Counter)
-    tests: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[NodeId] = field(default_factory=Counter)
+    dead_letters: Counter[NodeId] = field(default_factory=Counter)
+    tests: Counter[NodeId] = field(default_factory=Counter)
     starts: int = 0
     expired: Counter[str] = field(default_factory=Counter)
     """By stateful step."""
@@ -133,13 +134,13 @@ class RunWatcher:
         self._ends: Mapping[str, Position] = {}
         self._meters: dict[str, MeterValues] = {}
         self._machine = MachineUsage()
-        self._tests: dict[str, DataTested] = {}
+        self._tests: dict[NodeId, DataTested] = {}
 
     def tell(self, event: Event) -> None:
         with self._lock:
             match event:
                 case QueryWaiting(query=query):
-                    models = tuple(name.removeprefix("model.") for name in query.stored)
+                    models = tuple(name.shown_name for name in query.stored)
                     # The totals of a query go on if another version of it takes over.
                     new = QueryStatus(query.name, models, began=time.time())
                     seen = self._statuses.setdefault(query.name, new)
@@ -155,7 +156,7 @@ class RunWatcher:
                     seen.status, seen.starts = "rebuilding" if rebuilding else "running", seen.starts + 1
                     seen.started = time.time()
                 case LeftOut(query=name, model=model, diagnostic=diagnostic):
-                    self._statuses[name].left_out[model.removeprefix("model.")] = diagnostic
+                    self._statuses[name].left_out[model.shown_name] = diagnostic
                 case BatchCompleted(query=name, batch=batch):
                     _add(self._statuses[name], batch)
                     for metric, sums in batch.metrics.items():

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections import deque
 
+from millstream.core.node_id import NodeId
+
 _RECENT = 30.0
 """Seconds over which rows per second are an average."""
 
 
 class RecentRates:
-    """Remembers recent totals by name."""
+    """Remembers recent totals of nodes."""
 
     def __init__(self) -> None:
-        self._totals: dict[str, deque[tuple[float, int]]] = {}
+        self._totals: dict[NodeId, deque[tuple[float, int]]] = {}
 
-    def of(self, name: str, total: int, now: float) -> float:
+    def of(self, node: NodeId, total: int, now: float) -> float:
         """Note a total, and return how many came per second."""
-        noted = self._totals.setdefault(name, deque())
+        noted = self._totals.setdefault(node, deque())
         noted.append((now, total))
         while now - noted[0][0] > _RECENT:
             noted.popleft()

@@ -8,8 +8,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 
+from millstream.core.encoding import to_builtins
+from millstream.core.node_id import NodeId
 from millstream.deploy.values import BatchCompleted, Event, FunctionLogged, LineLogged, QueryRunning, Tell
 from millstream.plan.nodes import RowLog
 from millstream.project.secrets import Secret, mask_secrets, secrets_in, secrets_of_environment
@@ -39,7 +41,7 @@ class RunLog:
         self._lock = threading.Lock()
         self._limits: dict[str, _Limit] = {}
         """By model, or by function with `()`."""
-        self._logs: dict[str, RowLog] = {}
+        self._logs: dict[NodeId, RowLog] = {}
         self._rebuilding: set[str] = set()
 
     def tell(self, event: Event) -> None:
@@ -59,8 +61,8 @@ class RunLog:
                 self._tell(event)
         self._report_left_out()
 
-    def _of_rows(self, model: str, rows: int, texts: list[str]) -> None:
-        log, name = self._logs[model], model.partition(".")[2]
+    def _of_rows(self, model: NodeId, rows: int, texts: list[str]) -> None:
+        log, name = self._logs[model], model.name
         allowed = self._take(name, log.per_minute, len(texts), rows)
         for text in texts[:allowed]:
             position, _, row = ("", "", text) if text.startswith("{") else text.partition(" ")

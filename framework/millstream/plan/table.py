@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from millstream.core.decoding import from_msgpack
+from millstream.core.encoding import to_msgpack, to_sorted_msgpack
 from millstream.plan.nodes import AnyNode, Node
 from millstream.plan.nodes.order import in_order
 
@@ -75,8 +76,6 @@ class _Forms:
 
 _FORMS = _Forms()
 """Created when a plan is first stored, which most commands never do."""
-_ORDERED = msgspec.msgpack.Encoder(order="deterministic")
-"""For digests; stored plans keep the order of their values."""
 
 
 def encode_nodes(roots: Iterable[Node]) -> bytes:
@@ -90,7 +89,7 @@ def encode_nodes(roots: Iterable[Node]) -> bytes:
         indexes[id(node)] = len(indexes)
     # With fingerprints, to avoid computing them again.
     table = (rows, [indexes[id(root)] for root in all_roots], [node.fingerprint for node in order])
-    return msgspec.msgpack.encode(table)
+    return to_msgpack(table)
 
 
 def decode_nodes(table: bytes) -> list[Node]:
@@ -126,5 +125,5 @@ def _own_digest(node: Node) -> bytes:
     cached: bytes | None = node.__dict__.get("own")
     if cached is None:
         row = _FORMS.by_kind[type(node)].row_of(node)
-        cached = node.__dict__["own"] = blake2b(_ORDERED.encode(row), digest_size=16).digest()
+        cached = node.__dict__["own"] = blake2b(to_sorted_msgpack(row), digest_size=16).digest()
     return cached

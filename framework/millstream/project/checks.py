@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from millstream.core.errors import Diagnostic, DiagnosticNote, did_you_mean
+from millstream.core.node_id import NodeId
 from millstream.core.text import FileText, Location
 from millstream.project.files import File, read_file
 from millstream.project.generators import topics_of
@@ -73,14 +74,14 @@ def check_project(
         for id_, location in zip(exposure.depends_on, exposure.depends_on_locations, strict=True):
             yield from relations.check(id_, location)
     for metric in project.metrics:
-        yield from relations.check(_id(metric.model), metric.model_location or metric.location)
+        yield from relations.check(metric.model, metric.model_location or metric.location)
     for unit in project.unit_tests:
         yield from _unit_test(project, unit, relations, lines)
     for test in _tests(project):
         to = test.arguments.get("to") if test.name == "relationships" else None
         relation = parse_reference(to) if isinstance(to, str) else None
         if relation and relations.lacks(relation):
-            location = lines.word_after(test.location, relation.rpartition(".")[2], "to:")
+            location = lines.word_after(test.location, relation.last_name, "to:")
             yield from relations.check(relation, location)
 
 
@@ -99,25 +100,20 @@ class _Relations:
 
     def __init__(self, project: Project, lines: LocationLines) -> None:
         self.lines = lines
-        self.names = {
+        self.names: dict[str, list[str]] = {
             "model": [*project.models, *project.seeds],
             "seed": list(project.seeds),
             "source": list(project.sources),
         }
-        self.ids = {f"{kind}.{name}" for kind, names in self.names.items() for name in names}
 
-    def lacks(self, id_: str) -> bool:
-        return id_ not in self.ids
+    def lacks(self, id_: NodeId) -> bool:
+        return id_.name not in self.names.get(id_.kind, ())
 
-    def check(self, id_: str, location: Location) -> Iterator[Diagnostic]:
+    def check(self, id_: NodeId, location: Location) -> Iterator[Diagnostic]:
         if self.lacks(id_):
-            kind, _, name = id_.partition(".")
+            kind, name = id_.kind, id_.name
             hint = did_you_mean(name, self.names.get(kind, ()), "fix the name")
             yield self.lines.diagnostic(location, "MS117", f"{kind} '{name}' does not exist", hint)
-
-
-def _id(written: str) -> str:
-    return written if "." in written else f"model.{written}"
 
 
 def _unit_test(

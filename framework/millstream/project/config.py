@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import fields
 from yaml.nodes import MappingNode, Node, ScalarNode
 
+from millstream.core.encoding import to_builtins
 from millstream.core.errors import Diagnostic, did_you_mean, listed_keys
 from millstream.core.text import FileText, Location
 from millstream.outputs.kinds import CHANGES
@@ -126,7 +127,7 @@ def read_options(
         if name == "producer" and option is not None and not wrong:
             wrong = check_options(reader, "producer", value, option)
         if not wrong and option is not None:
-            config[name] = msgspec.to_builtins(option)
+            config[name] = to_builtins(option)
             locations[name] = reader.locate(value)
             lines[name] = reader.text.line(locations[name].line)
     return config, locations, lines

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -14,6 +14,7 @@ from jinja2.runtime import Undefined
 from msgspec import Struct
 
 from millstream.core.errors import UnlocatedDiagnostic, did_you_mean
+from millstream.core.node_id import NodeId, NodeKind
 from millstream.project.environment import ReturnedError, frame_offset
 from millstream.project.numbers import fits_bigint
 from millstream.project.secrets import Secret, misplaced_variable
@@ -41,7 +42,7 @@ class RenderRecorder(Struct):
     """What one rendering did: the only state of a `Renderer`, new for every template."""
 
     base_config: Mapping[str, Any] = {}
-    references: list[tuple[str, tuple[str, int] | None]] = []
+    references: list[tuple[NodeId, tuple[str, int] | None]] = []
     config: dict[str, tuple[Any, tuple[str, int] | None]] = {}
     diagnostics: list[tuple[RenderDiagnostic, tuple[str, int] | None]] = []
     vars: dict[str, Any] = {}
@@ -105,9 +106,13 @@ class TemplateFunctions:
         return self._relation(name)
 
     def _relation(self, name: str) -> str:
-        for kind, names in (("model", self.project.models), ("seed", self.project.seeds)):
+        relations: tuple[tuple[NodeKind, Container[str]], ...] = (
+            ("model", self.project.models),
+            ("seed", self.project.seeds),
+        )
+        for kind, names in relations:
             if name in names:
-                self.recorder.references.append((f"{kind}.{name}", calling_position()))
+                self.recorder.references.append((NodeId(kind, name), calling_position()))
                 return f"{kind}s.{name}"
         hint = did_you_mean(name, [*self.project.models, *self.project.seeds])
         if not hint and name in self._topics:
@@ -134,7 +139,7 @@ class TemplateFunctions:
             raise RenderError("MS206", message, "write source('source', 'topic')", "source")
         source, topic = names
         if f"{source}.{topic}" in self.project.sources:
-            self.recorder.references.append((f"source.{source}.{topic}", calling_position()))
+            self.recorder.references.append((NodeId("source", f"{source}.{topic}"), calling_position()))
         else:
             self._report(self._unknown_source(source, topic))
         return f"sources.{_quoted(source)}.{_quoted(topic)}"

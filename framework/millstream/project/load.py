@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from millstream.core.decoding import from_msgpack
+from millstream.core.encoding import to_msgpack
 from millstream.core.errors import Diagnostic, DiagnosticNote, MillstreamError, did_you_mean
 from millstream.core.text import FileText, Location
 from millstream.formats.python.codecs import FILES
@@ -272,9 +273,7 @@ class _Loader(Struct):
         self.environment |= env
         if not diagnostics:
             used, missed = ({}, ()) if variables is None else (variables.used, tuple(variables.missed))
-            self.memo[key] = msgspec.msgpack.encode(
-                _CachedRead(msgspec.msgpack.encode(parsed), env, used, missed)
-            )
+            self.memo[key] = to_msgpack(_CachedRead(to_msgpack(parsed), env, used, missed))
         return parsed
 
     def _is_current(self, last: _CachedRead) -> bool:
@@ -335,7 +334,7 @@ class _Loader(Struct):
 
     def _seed(self, file: File, properties: SeedProperties | None) -> Seed:
         # YAML also decides types, and the locations of errors in columns.
-        properties_digest = hashlib.blake2b(msgspec.msgpack.encode(properties), digest_size=8).hexdigest()
+        properties_digest = hashlib.blake2b(to_msgpack(properties), digest_size=8).hexdigest()
         return self._cached(f"seed:{properties_digest}", file, Seed, lambda _: read_seed(file, properties))
 
     def _functions(self) -> dict[str, Function]:

@@ -12,6 +12,8 @@ import re
 
 from msgspec import Struct
 
+from millstream.core.node_id import NodeId
+
 LONGEST = 40
 _NAME = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
 _START = "env-"
@@ -25,7 +27,7 @@ class Environment(Struct, frozen=True):
 
     name: str
     project: str
-    deferred: frozenset[str] | None = None
+    deferred: frozenset[NodeId] | None = None
     """Ids of the relations that are read from production; None until that is decided."""
     began: dict[str, Offsets] = {}
     """Where the records of a deferred topic begin that its running version has written."""
@@ -48,13 +50,13 @@ class Environment(Struct, frozen=True):
         """Return the name in this environment of what has a name in production."""
         return name if name.startswith(self.prefix) else f"{self.prefix}{name}"
 
-    def defers(self, relation: str) -> bool:
+    def defers(self, relation: NodeId) -> bool:
         """Return whether a relation is read from production."""
         if self.deferred is None:
             raise AssertionError(f"what the environment {self.name} defers is not decided")
         return relation in self.deferred
 
-    def check(self, relation: str, topic: str = "") -> None:
+    def check(self, relation: NodeId, topic: str = "") -> None:
         """Raise if production would be written: the table of a relation, or a topic."""
         if self.defers(relation) or (topic and not topic.startswith(self.prefix)):
             raise AssertionError(f"{topic or relation} is production's: '{self.name}' must not write it")

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from millstream.core.encoding import to_builtins
 from millstream.core.errors import Diagnostic
 from millstream.core.text import Location
 from millstream.project.values import Settings
@@ -93,7 +94,7 @@ def _exact(text: str) -> Any:
 
 
 def encode_subject(subject: Subject) -> str:
-    return json.dumps(msgspec.to_builtins(subject), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(to_builtins(subject), indent=2, ensure_ascii=False) + "\n"
 
 
 def pins_folder(settings: Settings) -> str:

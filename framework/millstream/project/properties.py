@@ -9,10 +9,11 @@ from msgspec import Struct
 from yaml.nodes import Node, SequenceNode
 
 from millstream.core.errors import Diagnostic
+from millstream.core.node_id import NodeId
 from millstream.core.text import FileText, Location
 from millstream.project.columns import ColumnReader, column_names
 from millstream.project.config import read_options
-from millstream.project.references import parse_reference
+from millstream.project.references import model_in, parse_reference
 from millstream.project.schema import RawValue, Shape, keys_of
 from millstream.project.shapes import (
     ExposureShape,
@@ -181,9 +182,9 @@ class _Properties(ColumnReader):
             meta=shape.meta,
         )
 
-    def references(self, raw: RawValue | None) -> dict[str, Location]:
+    def references(self, raw: RawValue | None) -> dict[NodeId, Location]:
         """Return ids of relations with their locations."""
-        locations: dict[str, Location] = {}
+        locations: dict[NodeId, Location] = {}
         node: Node | None = raw.node if raw else None
         for item in node.value if isinstance(node, SequenceNode) else [node] if node else []:
             value = node_value(item)
@@ -207,7 +208,7 @@ class _Properties(ColumnReader):
         return Metric(
             shape.name,
             self.location(shape),
-            model or shape.model,
+            model or NodeId("model", shape.model),
             shape.expression,
             shape.description,
             tuple(shape.dimensions),
@@ -224,7 +225,7 @@ class _Properties(ColumnReader):
         self.check_name(shape, shape.name, "unit test")
         body = {key: value for key, value in _written(shape).items() if key not in _ABOUT}
         chain, model = shape.model.strip().startswith("+"), shape.model.strip().removeprefix("+")
-        model = (parse_reference(model) or model).removeprefix("model.")
+        model = model_in(model)
         location = self.location(shape, "model")
         return UnitTest(shape.name, location, model, shape.description, column_names(shape.tags), body, chain)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from millstream.core.node_id import NodeId
+
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 RESERVED_COLUMNS = frozenset(("_deleted", "_bad", "_record"))
 """Columns that queries add to rows (`queries/emit/draft.py`)."""
@@ -22,15 +24,23 @@ def relation_call(text: str) -> str | None:
     return call[1] if call else None
 
 
-def parse_reference(text: str) -> str | None:
+def parse_reference(text: str) -> NodeId | None:
     """Return the node id of `ref('x')`, `source('s', 't')`, an id or a bare model name."""
     text = text.strip()
     if text.startswith("{{") and text.endswith("}}"):
         text = text[2:-2].strip()
     if call := _SOURCE.match(text):
-        return f"source.{call[1]}.{call[2]}"
+        return NodeId("source", f"{call[1]}.{call[2]}")
     if call := _REF.match(text):
-        return f"model.{call[1]}"
+        return NodeId("model", call[1])
     if _ID.match(text):
+        return NodeId.parse(text)
+    return NodeId("model", text) if IDENTIFIER.match(text) else None
+
+
+def model_in(text: str) -> str:
+    """Return the name of a model as users refer to it; another relation's id, which no model is called by."""
+    id_ = parse_reference(text)
+    if id_ is None:
         return text
-    return f"model.{text}" if IDENTIFIER.match(text) else None
+    return id_.name if id_.kind == "model" else str(id_)

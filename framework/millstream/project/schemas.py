@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from millstream.core.decoding import from_msgpack
+from millstream.core.encoding import to_msgpack
 from millstream.core.errors import UnlocatedDiagnostic, did_you_mean
 from millstream.core.text import Location
 from millstream.formats.format import ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
@@ -151,13 +152,13 @@ class TopicSchemas:
 
     def _read_once(self, language: SchemaLanguage, files: SchemaFiles) -> ReadSchema:
         """Read a schema, or return the cached result for the same texts; raise SchemaError."""
-        digest = hashlib.sha256(msgspec.msgpack.encode(files)).hexdigest()
+        digest = hashlib.sha256(to_msgpack(files)).hexdigest()
         key = f"schema:{language.name}:{digest}"
         if cached := self._memo.get(key):
             with suppress(msgspec.MsgspecError):
                 return from_msgpack(cached, ReadSchema)
         schema = language.read(files)
-        self._memo[key] = msgspec.msgpack.encode(schema)
+        self._memo[key] = to_msgpack(schema)
         return schema
 
     def _merged(

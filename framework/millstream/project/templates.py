@@ -119,7 +119,7 @@ class Renderer:
             sql=str(piece),
             spans=SpanMap(piece),
             references=tuple(
-                NodeReference(id_, self._location(position, id_.rsplit(".", 1)[1]))
+                NodeReference(id_, self._location(position, id_.last_name))
                 for id_, position in recorder.references
             ),
             options={name: self._option(name, *option) for name, option in recorder.config.items()},

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 from millstream.core.types import Field, Type
 from millstream.formats.registry import DEFAULT, KEY, Encoding
@@ -232,7 +233,7 @@ class SqlFile(Struct, frozen=True):
 class NodeReference(Struct, frozen=True):
     """A `ref()` or `source()` of a template: the node's id and where it is called."""
 
-    id: str
+    id: NodeId
     location: Location | None = None
 
 
@@ -328,7 +329,7 @@ class Exposure(Struct, frozen=True):
     name: str
     location: Location
     kind: str = "application"
-    depends_on: tuple[str, ...] = ()
+    depends_on: tuple[NodeId, ...] = ()
     """Ids of relations: `model.x`, `source.s.t`, `seed.x`."""
     depends_on_locations: tuple[Location, ...] = ()
     owner: str | None = None
@@ -341,7 +342,7 @@ class Exposure(Struct, frozen=True):
 class Metric(Struct, frozen=True):
     name: str
     location: Location
-    model: str
+    model: NodeId
     expression: str
     description: str = ""
     dimensions: tuple[str, ...] = ()
@@ -355,7 +356,7 @@ class Metric(Struct, frozen=True):
 
     @property
     def model_name(self) -> str:
-        return self.model.removeprefix("model.")
+        return self.model.shown_name
 
 
 class UnitTest(Struct, frozen=True):
@@ -472,7 +473,7 @@ class Project(Struct, frozen=True):
         """Return the sources that are topics."""
         return {id_: source for id_, source in self.sources.items() if isinstance(source, Topic)}
 
-    def topic(self, id_: str) -> Topic | None:
+    def topic(self, id_: NodeId) -> Topic | None:
         """Return the topic of a source, by the id of the relation; None if the relation is something else."""
-        source = self.sources.get(id_.removeprefix("source."))
+        source = self.sources.get(id_.name) if id_.kind == "source" else None
         return source if isinstance(source, Topic) else None

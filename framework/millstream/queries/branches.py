@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from millstream.core.node_id import NodeId
 from millstream.outputs.kinds import Sink
 from millstream.plan.chains import has_chain, is_chained
 from millstream.plan.nodes import (
@@ -41,11 +42,11 @@ class OutputBranch(Struct, frozen=True, eq=False):
     moves: tuple[Node, ...]
     """The repartitions directly below these nodes."""
     mode: Literal["append", "update"]
-    watermarks: tuple[tuple[str, str, str, str], ...]
+    watermarks: tuple[tuple[NodeId, str, str, str], ...]
     """Source, column, delay and rows of each; a query uses the minimum, so its branches must agree."""
 
     @property
-    def model(self) -> str:
+    def model(self) -> NodeId:
         return self.output.model
 
     @property
@@ -71,7 +72,7 @@ class _Below(Struct, frozen=True):
     scans: Mapping[str, Node] = {}
     states: tuple[Node, ...] = ()
     moves: tuple[Node, ...] = ()
-    watermarks: tuple[tuple[str, str, str, str], ...] = ()
+    watermarks: tuple[tuple[NodeId, str, str, str], ...] = ()
 
 
 def split_branches(plan: Plan, order: Iterable[Node]) -> list[OutputBranch]:
@@ -119,7 +120,7 @@ _NOTHING = _Below()
 def _node_summary(node: Node) -> _Below:
     match node:
         case TopicScan() | SourceScan():
-            return _Below({node.relation: node})
+            return _Below({str(node.relation): node})
         case TableScan(changes=True):
             return _Below({f"changes of {node.relation}": node})
         case Watermark():
@@ -152,7 +153,7 @@ def _rows(node: Node) -> str:
     return " ".join(sorted(fingerprints))
 
 
-def _source(node: Node) -> str:
+def _source(node: Node) -> NodeId:
     while node.inputs:
         node = node.inputs[0]
         if isinstance(node, Decode):

@@ -9,6 +9,7 @@ from itertools import takewhile
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.core.node_id import NO_NODE, NodeId
 from millstream.formats.format import DecodingCall
 from millstream.outputs.kinds import Table
 from millstream.plan.chains import has_chain
@@ -214,7 +215,7 @@ def build_query(
     signature = QuerySignature(
         tuple(source.relation for source in reads),
         operators,
-        tuple(", ".join(o.model for o in part.outputs) for part in recipe.parts),
+        tuple(", ".join(str(o.model) for o in part.outputs) for part in recipe.parts),
         settings.timezone,
         signatures.stored(live),
         tuple(source.stream for source in reads),
@@ -250,7 +251,7 @@ def build_query(
             sides=len(recipe.parts) + _unions(order),
         ),
         maintaining=maintaining,
-        dead_letter_source=recipe.dead_letters.relation if recipe.dead_letters is not None else "",
+        dead_letter_source=recipe.dead_letters.relation if recipe.dead_letters is not None else NO_NODE,
         exactly_once=exactly_once,
         repeatable=follows_table and not functions and all(node.deterministic for node in order),
         copies=copying_columns(order),
@@ -259,7 +260,7 @@ def build_query(
     return BuiltQuery(query, _members(recipe))
 
 
-def _fails_by(outputs: Sequence[Output], live: Sequence[Output]) -> dict[str, ReadColumns]:
+def _fails_by(outputs: Sequence[Output], live: Sequence[Output]) -> dict[NodeId, ReadColumns]:
     former = {relation: replace(read, columns=(), key=False) for relation, read in reads_of(outputs).items()}
     return former | reads_of(live)
 
@@ -349,13 +350,13 @@ def _versions(output: Output, table: Table) -> RowVersions | None:
     if not table.versions:
         return None
     # The records of a reference topic have times of their own, also those that delete a key.
-    replaces = traits_of(output.input).mode == "upsert" and not output.model.startswith("source.")
+    replaces = traits_of(output.input).mode == "upsert" and output.model.kind != "source"
     return RowVersions(table.unique_key, table.kept_for, replaces)
 
 
 def _isolation(settings: PhysicalSettings, reads: Sequence[StreamRead]) -> dict[str, str]:
     return {
-        f"the isolation level of {read.relation.partition('.')[2]}": level
+        f"the isolation level of {read.relation.name}": level
         for read in reads
         if (level := settings.isolation.get(read.relation))
     }

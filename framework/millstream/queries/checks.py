@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -17,11 +17,12 @@ from millstream.core.expressions import (
     replace_columns,
     sql_literal,
 )
+from millstream.core.node_id import NodeId
 from millstream.core.types import BOOLEAN, STRING
 from millstream.plan.nodes import Output, RowCheck
 from millstream.queries.dead_letters import MODEL, REASON, TIMESTAMP_HEADER, skipped_row
 from millstream.queries.emit.draft import RECORD, Draft
-from millstream.queries.emit.text import SelectWriter
+from millstream.queries.emit.text import Reads, SelectWriter
 from millstream.queries.measures import measure_rows
 from millstream.queries.records import HEADERS, RecordColumns, select_records
 from millstream.queries.row_logs import gather_logs
@@ -67,7 +68,7 @@ def check_rows(
 def failure_markers(trunk: Draft, rows: Draft, checked: CheckedRows) -> list[Draft]:
     """Return a marker for each row that fails a test; without a topic it is counted, but not sent."""
     return [
-        skipped_row(trunk, test_id(check), (*rows.where, wrong))
+        skipped_row(trunk, str(test_id(check)), (*rows.where, wrong))
         for check, wrong in checked.wrong
         if check.severity != "error"
     ]
@@ -82,13 +83,13 @@ def stop_conditions(checked: CheckedRows, output: Output, position_alias: str | 
     ]
 
 
-def failing_rows_sql(rows: Draft, output: Output, checked: CheckedRows, views: Callable[[str], str]) -> str:
+def failing_rows_sql(rows: Draft, output: Output, checked: CheckedRows, views: Reads) -> str:
     """Return SQL that shows the rows which stop the query, by test; empty if no test does that."""
     shown = [
         replace(
             rows,
             items={
-                TEST: Expression((sql_literal(test_id(check)),), STRING, nullable=False, atomic=True),
+                TEST: Expression((sql_literal(str(test_id(check))),), STRING, nullable=False, atomic=True),
                 ROW: Expression(_shown(check, rows, output), STRING, atomic=True),
             },
             where=(*rows.where, wrong),
@@ -100,7 +101,7 @@ def failing_rows_sql(rows: Draft, output: Output, checked: CheckedRows, views: C
     return "\nunion all\n".join(SelectWriter(draft, views).text() for draft in shown)
 
 
-def counting_sql(rows: Draft, output: Output, checked: CheckedRows, views: Callable[[str], str]) -> str:
+def counting_sql(rows: Draft, output: Output, checked: CheckedRows, views: Reads) -> str:
     """Return SQL that counts the rows that fail each test, and those that are sent to dead letters."""
     model = output.model
     named = [(count_name("tests", test_id(check)), wrong) for check, wrong in checked.wrong]
@@ -115,16 +116,16 @@ def counting_sql(rows: Draft, output: Output, checked: CheckedRows, views: Calla
     return SelectWriter(replace(rows, items=counts, deleted=None), views).text()
 
 
-def count_name(fate: Fate, whose: str) -> str:
+def count_name(fate: Fate, whose: NodeId) -> str:
     """Return the name of the column that counts rows: their fate, a blank, and the test or model."""
     return f"{fate} {whose}"
 
 
-def test_id(check: RowCheck) -> str:
-    return f"test.{check.name}"
+def test_id(check: RowCheck) -> NodeId:
+    return NodeId("test", check.name)
 
 
-def reporting_tests(outputs: Iterable[Output]) -> tuple[str, ...]:
+def reporting_tests(outputs: Iterable[Output]) -> tuple[NodeId, ...]:
     """Return the ids of tests that report failing rows and don't stop the query."""
     checks = (check for output in outputs for check in output.checks)
     return tuple(test_id(check) for check in checks if check.severity != "error")
@@ -137,7 +138,7 @@ def has_markers(outputs: Iterable[Output]) -> bool:
 
 def dead_letter_topic(output: Output) -> str:
     """Return the topic for rows of a model that fail a test."""
-    return output.materialization.dead_letter_topic(output.model.partition(".")[2])
+    return output.materialization.dead_letter_topic(output.model.name)
 
 
 def sends_dead_letters(outputs: Iterable[Output]) -> bool:
@@ -168,8 +169,8 @@ def _dead_letter(
     names: list[Piece] = []
     for check, wrong in sent:
         names += [", if(", *wrong.pieces, f", {sql_literal(check.name)}, null)"]
-    name = sql_literal(output.model.partition(".")[2])
-    model = sql_literal(f"{output.model.partition('.')[2]}: test ")
+    name = sql_literal(output.model.name)
+    model = sql_literal(f"{output.model.name}: test ")
     reason = ("cast(concat(", model, ", concat_ws(', '", *names, ")) as binary)")
     before = rejected.items["headers"]
     headers = (
@@ -201,7 +202,7 @@ def _time_header(record_rows: Draft) -> tuple[Piece, ...]:
 def _stop(
     wrong: Expression, check: RowCheck, rows: Draft, output: Output, position_alias: str | None
 ) -> Expression:
-    model = output.model.partition(".")[2]
+    model = output.model.name
     text_pieces: list[Piece] = [sql_literal(f"{WRONG_ROW}model {model}, test {check.name}")]
     if position_alias is not None:
         position = Ref(RECORD, position_alias)

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator
 
+from millstream.core.node_id import NodeId
 from millstream.queries.values import Query
 from millstream.queries.verdict import Verdict
 
@@ -16,12 +17,12 @@ APPLY = "millstream apply"
 """Rebuilds what can't continue alongside the running version, compares and swaps it, also during `run`."""
 
 
-def rebuild_command(models: Iterable[str]) -> str:
+def rebuild_command(models: Iterable[NodeId]) -> str:
     """Return the command that rebuilds models and everything that reads them."""
     return f"millstream build{_models(models, '--rebuild', '+')}"
 
 
-def full_refresh(models: Iterable[str]) -> str:
+def full_refresh(models: Iterable[NodeId]) -> str:
     """Return the command that builds models from nothing, and what it removes."""
     return f"millstream build --full-refresh{_models(models, '--select')} (this first removes what is stored)"
 
@@ -42,13 +43,13 @@ def to_accept(verdict: Verdict) -> Iterator[tuple[str, str]]:
         yield from ((kind, _selector(model)) for model in models)
 
 
-def _models(stored: Iterable[str], option: str, more: str = "") -> str:
-    models = [model for model in stored if model.startswith("model.")]
+def _models(stored: Iterable[NodeId], option: str, more: str = "") -> str:
+    models = [model for model in stored if model.kind == "model"]
     return "".join([f" {option}" if models else "", *(f" {_shell(_selector(m))}{more}" for m in models)])
 
 
-def _selector(model: str) -> str:
-    kind, _, name = model.partition(".")
+def _selector(model: NodeId) -> str:
+    kind, name = model.kind, model.name
     return name if kind == "model" else f"{kind}:{name}"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from millstream.core.expressions import Expression, Piece, Ref, join_pieces, sql_literal
+from millstream.core.node_id import NO_NODE, NodeId
 from millstream.core.types import BINARY, BOOLEAN, STRING, TIMESTAMP
 from millstream.formats.sql import BAD
 from millstream.queries.emit.draft import RECORD, Draft
@@ -25,7 +26,7 @@ FAILED = "a function failed: "
 """The prefix of the error's text, by which it is recognised within Spark's message."""
 
 
-def dead_letter(trunk: Draft, source: str, topic: str) -> Draft:
+def dead_letter(trunk: Draft, source: NodeId, topic: str) -> Draft:
     """Return the dead letter of a record that can't be decoded, for a topic of dead letters."""
     bad = Ref(BAD, trunk.sources[0].alias)
     reason = ("cast(", bad, ".reason as binary)")
@@ -47,7 +48,7 @@ def _dead_letter(
     topic: str,
     reason: tuple[Piece, ...],
     where: tuple[Piece, ...],
-    source: str = "",
+    source: NodeId = NO_NODE,
     model: str = "",
     columns: tuple[Piece, ...] = (),
 ) -> Draft:
@@ -63,7 +64,9 @@ def _dead_letter(
         pieces.append(f".{name} as string) as binary)), ")
     for header, value in ((SOURCE, source), (MODEL, model)):
         if value:
-            pieces.append(f"named_struct('key', '{header}', 'value', cast({sql_literal(value)} as binary)), ")
+            pieces.append(
+                f"named_struct('key', '{header}', 'value', cast({sql_literal(str(value))} as binary)), "
+            )
     if columns:
         pieces += [f"named_struct('key', '{COLUMNS}', 'value', ", *columns, "), "]
     pieces += [f"named_struct('key', '{REASON}', 'value', ", *reason, ")))"]

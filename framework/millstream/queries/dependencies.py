@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from millstream.core.expressions import Expression
+from millstream.core.node_id import NodeId
 from millstream.core.types import Field
 from millstream.formats.column_dependencies import DIGESTS, only_schema, reading_of
 from millstream.plan.from_sql.catalog import DEFAULT_ISOLATION
@@ -44,8 +45,8 @@ class DependencyTrace:
 
     def __init__(
         self,
-        written: Mapping[str, Output],
-        references: Mapping[str, Output],
+        written: Mapping[NodeId, Output],
+        references: Mapping[NodeId, Output],
         passing: FilterDigests,
         meanings: ColumnMeanings,
         settings: PhysicalSettings,
@@ -153,14 +154,14 @@ class DependencyTrace:
         kept_out = (check.wrong for check in deciding if check.keeps_out)
         return self.expressions(root, kept_out).union(tests)
 
-    def _is_maintained(self, id_: str) -> bool:
+    def _is_maintained(self, id_: NodeId) -> bool:
         output = self._written.get(id_)
         return output is not None and isinstance(output.input, Maintained)
 
-    def _relation(self, id_: str) -> DependencySet:
+    def _relation(self, id_: NodeId) -> DependencySet:
         """Return what the rows of a relation at rest depend on."""
         if (rows := self._seeds.get(id_)) is not None:
-            return frozenset((Dependency("seed", id_.partition(".")[2], rows),))
+            return frozenset((Dependency("seed", id_.name, rows),))
         if (reference := self._references.get(id_)) is not None:
             # An expression that reads a whole relation does not say which columns it needs.
             names = reference.input.names
@@ -170,7 +171,7 @@ class DependencyTrace:
         root = output.input
         columns = sorted(f"{c.name.lower()} {self._meanings.column(root, c.name)}" for c in root.columns)
         sql = digest_text("\n".join((self._passing.rows(root), *columns)))
-        table = Dependency("table", id_.partition(".")[2], sql)
+        table = Dependency("table", id_.name, sql)
         return self.stored(output, root).union((table,), self._levels(root))
 
     def _reference(self, table: Output) -> DependencySet:
@@ -184,7 +185,7 @@ class DependencyTrace:
             for dependency in dependencies
             if dependency.kind == "bad"
         )
-        rows = Dependency("reference", table.model.partition(".")[2], digest_text("\n".join(parts)))
+        rows = Dependency("reference", table.model.name, digest_text("\n".join(parts)))
         others = (dependency for dependency in dependencies if dependency.kind != "bad")
         return frozenset(others).union((rows,), self._levels(table.input))
 
@@ -193,13 +194,13 @@ class DependencyTrace:
         for node in in_order((root,)):
             if isinstance(node, TopicScan):
                 level = self._isolation.get(node.relation, DEFAULT_ISOLATION)
-                name = f"isolation level of {node.relation.partition('.')[2]}"
+                name = f"isolation level of {node.relation.name}"
                 yield Dependency("reading", name, level)
 
     def _of_reference(self, table: Output, name: str) -> DependencySet:
         """Return what a column of a reference topic's table depends on, and how it is calculated."""
         self._describe(table.input)
-        what = f"{table.model.partition('.')[2]}.{name.lower()}"
+        what = f"{table.model.name}.{name.lower()}"
         calculation = Dependency("calculation", what, self._meanings.column(table.input, name))
         return self._column(table.input, name) | {calculation}
 
@@ -222,7 +223,7 @@ class DependencyTrace:
 
     def _deciding(self, node: Decode, columns: Iterable[str]) -> DependencySet:
         """Return the columns of which wrong values make a record bad, and what a right value is."""
-        source, dependencies = node.relation.partition(".")[2], _NONE
+        source, dependencies = node.relation.name, _NONE
         for column in columns:
             read = node.key.name if column == "_key" and node.key else column
             column_dependencies = self._read(node, read) if read.lower() in node.by_name else _NONE
@@ -282,7 +283,7 @@ class DependencyTrace:
         if table is not None and name.lower() in table.input.by_name:
             return self._of_reference(table, name)
         column = node.column(name)
-        read = f"{node.relation.partition('.')[2]}.{name.lower()}"
+        read = f"{node.relation.name}.{name.lower()}"
         dependency = Dependency("type", read, f"{column.type}{'' if column.nullable else ' not null'}")
         return frozenset((dependency, *(_reading(node, name, read) if isinstance(node, Decode) else ())))
 
@@ -310,7 +311,7 @@ def _reading(node: Decode, name: str, read: str) -> Iterator[Dependency]:
 def _whole_schema(node: Decode) -> Iterator[Dependency]:
     """Yield the schema of all fields, if a value that was written with another one is bad."""
     if schema := only_schema(node.format):
-        yield Dependency("schema", f"schema of {node.relation.partition('.')[2]}", schema)
+        yield Dependency("schema", f"schema of {node.relation.name}", schema)
 
 
 def _joined(sets: list[DependencySet]) -> DependencySet:

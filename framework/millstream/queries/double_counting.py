@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
+from millstream.core.node_id import NodeId
 from millstream.queries.values import Query
 
 
 class DoubleCount(NamedTuple):
     writer: Query
     reader: Query
-    model: str
+    model: NodeId
     """The model that writes these rows."""
 
 
@@ -29,10 +30,10 @@ def counted_twice(rebuilt: Iterable[Query], queries: Collection[Query]) -> Itera
                 yield DoubleCount(query, reader, min(read))
 
 
-def with_readers(rebuilt: Iterable[Query], queries: Collection[Query]) -> dict[str, tuple[Query, str]]:
+def with_readers(rebuilt: Iterable[Query], queries: Collection[Query]) -> dict[str, tuple[Query, NodeId]]:
     """Return the queries that must be rebuilt as well, by name, with the model whose rows they read."""
     all_rebuilt = list(rebuilt)
-    more: dict[str, tuple[Query, str]] = {}
+    more: dict[str, tuple[Query, NodeId]] = {}
     while twice := next(counted_twice(all_rebuilt, queries), None):
         all_rebuilt.append(twice.reader)
         more[twice.reader.name] = (twice.reader, twice.model)

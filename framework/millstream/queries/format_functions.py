@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from millstream.core.expressions import Expression, Piece, join_pieces
+from millstream.core.node_id import NodeId
 from millstream.core.types import BINARY
 from millstream.formats.format import DecodingCall, Format
 from millstream.formats.registry import format_of
@@ -21,7 +22,7 @@ from millstream.queries.emit.bad_records import DecodedPart, key_of, read_value_
 from millstream.queries.emit.draft import ENCODED_KEY, ENCODED_VALUE
 
 
-def decoding_calls(order: Iterable[Node], reads: Mapping[str, ReadColumns]) -> tuple[DecodingCall, ...]:
+def decoding_calls(order: Iterable[Node], reads: Mapping[NodeId, ReadColumns]) -> tuple[DecodingCall, ...]:
     """Return the calls that decode records, without duplicates; `reads` are the columns that must be good."""
     parts = ((_value(n, reads.get(n.relation)), key_of(n, "")) for n in order if isinstance(n, Decode))
     calls = (part.decoded.by_function for both in parts for part in both if part is not None)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Decode, Maintained, Node, SourceScan
 from millstream.plan.nodes.order import in_order
 from millstream.queries.branches import OutputBranch
@@ -21,7 +22,7 @@ class BranchGroup(Struct, frozen=True, eq=False):
     branches: tuple[OutputBranch, ...]
 
     @property
-    def models(self) -> tuple[str, ...]:
+    def models(self) -> tuple[NodeId, ...]:
         return tuple(branch.model for branch in self.branches)
 
 
@@ -34,7 +35,7 @@ Key = tuple[Kind, tuple[object, ...]]
 
 
 def group_branches(
-    branches: list[OutputBranch], grouping: Grouping, homes: Mapping[str, str] | None = None
+    branches: list[OutputBranch], grouping: Grouping, homes: Mapping[NodeId, str] | None = None
 ) -> GroupedBranches:
     """Group branches where sharing a query is possible and worthwhile.
 

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.core.decoding import from_json
+from millstream.core.encoding import to_json
+from millstream.core.node_id import NodeId
 from millstream.queries.removed_models import is_former
 
 
 class GroupMember(Struct, frozen=True):
     """A branch of a group: the models that share one state."""
 
-    models: tuple[str, ...]
+    models: tuple[NodeId, ...]
 
 
 class LockedGroup(Struct, frozen=True):
@@ -39,7 +40,7 @@ class AssignedGroup(Struct, frozen=True):
 
     name: str
     members: tuple[GroupMember, ...]
-    why: tuple[tuple[str, str], ...] = ()
+    why: tuple[tuple[NodeId, str], ...] = ()
     """Models that are separate only because of the lock, and why."""
 
 
@@ -54,7 +55,7 @@ def assign_groups(requested: Sequence[LockedGroup], lock: Lock | None) -> tuple[
     by_first_model = {member.models[0]: member for group in requested for member in group.members}
     of = {model: member for member in by_first_model.values() for model in member.models}
     assigned: list[AssignedGroup] = []
-    placed: set[str] = set()
+    placed: set[NodeId] = set()
     for group in lock.groups:
         members: list[GroupMember] = []
         for member in group.members:
@@ -69,7 +70,7 @@ def assign_groups(requested: Sequence[LockedGroup], lock: Lock | None) -> tuple[
         for member in group.members:
             if member.models[0] in placed or all(map(is_former, member.models)):
                 continue
-            name = member.models[0].rpartition(".")[2] if len(group.members) > 1 else group.name
+            name = member.models[0].last_name if len(group.members) > 1 else group.name
             while name in names:
                 name += "_"
             names.add(name)
@@ -99,11 +100,11 @@ def restart_groups(lock: Lock, names: Collection[str]) -> Lock:
     )
 
 
-def _by_home(group: LockedGroup, homes: Mapping[str, str]) -> LockedGroup:
+def _by_home(group: LockedGroup, homes: Mapping[NodeId, str]) -> LockedGroup:
     """Return a group in which models of several queries never share a member, also if they share a state."""
     members: list[GroupMember] = []
     for member in group.members:
-        parts: dict[str, list[str]] = {}
+        parts: dict[str, list[NodeId]] = {}
         for model in member.models:
             parts.setdefault(homes.get(model, ""), []).append(model)
         members += [replace(member, models=tuple(models)) for models in parts.values()]
@@ -119,8 +120,8 @@ def encode_lock(lock: Lock) -> bytes:
     """Return a lock as JSON, one line for each member, so that diffs are readable."""
     lines = ["{"]
     for index, group in enumerate(lock.groups):
-        lines.append(f"  {msgspec.json.encode(group.name).decode()}: [")
-        members = [f"    {msgspec.json.encode(member).decode()}" for member in group.members]
+        lines.append(f"  {to_json(group.name).decode()}: [")
+        members = [f"    {to_json(member).decode()}" for member in group.members]
         lines += [line + "," for line in members[:-1]] + members[-1:]
         lines.append("  ]," if index + 1 < len(lock.groups) else "  ]")
     return ("\n".join([*lines, "}"]) + "\n").encode()

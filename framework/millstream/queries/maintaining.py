@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-import msgspec
-
+from millstream.core.encoding import to_json
 from millstream.core.expressions import Expression, quote_name, render_sql
 from millstream.plan.nodes import Maintained, Node, Output
 from millstream.queries.meanings import digest_text
@@ -54,10 +53,10 @@ def _of_new(expression: Expression) -> str:
 
 def maintenance_statements(plan: TableMaintenance) -> Iterator[tuple[str, str]]:
     """Yield what a change of an input makes the query run, each statement with a title."""
-    maintenance, name = plan.maintenance, plan.target.model.rpartition(".")[2]
+    maintenance, name = plan.maintenance, plan.target.model.last_name
     keys = ", ".join(maintenance.by)
     for affected in maintenance.touched:
-        read = affected.relation.rpartition(".")[2]
+        read = affected.relation.last_name
         yield f"the values of {keys} in {name} that changes of {read} touch", affected.sql
     if maintenance.restricted:
         if maintenance.weighted:
@@ -83,7 +82,7 @@ def _digest(node: Maintained, output: Output, target: TableOutput, settings: Phy
         ", ".join(f"{column.name} {column.type}" for column in target.columns),
         ", ".join(node.keys),
         settings.timezone,
-        msgspec.json.encode(sorted(settings.spark.items())).decode(),
+        to_json(sorted(settings.spark.items())).decode(),
         *(settings.seeds.get(relation, "") for relation in node.maintenance.relations),
         *(settings.functions.get(name, "") for name in node.called),
         *(str(sorted(settings.libraries.get(name, {}).items())) for name in node.called),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 
 from millstream.core.expressions import Expression, Ref, render_sql
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes import (
     CARRIED,
     RECORD_TIME,
@@ -32,10 +33,10 @@ Facts = list[tuple[str, str]]
 class ColumnMeanings:
     """Describes columns by their sources; each column is described once."""
 
-    _ends: Mapping[int, str] = {}
+    _ends: Mapping[int, NodeId] = {}
     """The relations at which expressions end, by `id` of their node."""
 
-    def __init__(self, functions: Mapping[str, str], roots: Mapping[str, Node] | None = None) -> None:
+    def __init__(self, functions: Mapping[str, str], roots: Mapping[NodeId, Node] | None = None) -> None:
         self.functions = functions
         self._roots = roots or {}
         """The root of each model, to follow its topic; without a root, the topic itself is the origin."""
@@ -176,7 +177,7 @@ class ColumnMeanings:
             text = self.column(node, reference.column)
             return f"({text})" if " " in text else text
 
-        text = render_sql(expression, ref, lambda read: read.relation)
+        text = render_sql(expression, ref, lambda read: str(read.relation))
         if not expression.functions:
             return text
         digests = sorted({f"{name} {self.functions.get(name, '')}" for name in expression.functions})

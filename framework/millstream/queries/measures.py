@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from millstream.core.expressions import Expression, join_pieces, replace_columns, sql_literal
+from millstream.core.node_id import NodeId
 from millstream.core.types import BINARY
 from millstream.plan.nodes import Meter, Metering, Output
 from millstream.queries.dead_letters import skipped_row
@@ -16,8 +17,8 @@ METRICS = "metrics"
 """The fate, in the names of `count_name`, of rows that count for a metric."""
 
 
-def metric_id(meter: Meter) -> str:
-    return f"metric.{meter.name}"
+def metric_id(meter: Meter) -> NodeId:
+    return NodeId("metric", meter.name)
 
 
 def metric_markers(trunk: Draft, rows: Draft, output: Output) -> list[Draft]:
@@ -27,7 +28,7 @@ def metric_markers(trunk: Draft, rows: Draft, output: Output) -> list[Draft]:
 
 def _marker(trunk: Draft, rows: Draft, metering: Metering) -> Draft:
     text = _text(metering, rows)
-    marker = skipped_row(trunk, metric_id(metering.meter), (*rows.where, _is_there(text)))
+    marker = skipped_row(trunk, str(metric_id(metering.meter)), (*rows.where, _is_there(text)))
     return replace(marker, items={**marker.items, "value": _as_bytes(text)})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from millstream.core.node_id import NO_NODE, NodeId
 from millstream.core.types import Array, Decimal, Map, Row, Simple, Type
 from millstream.plan.nodes import (
     Aggregate,
@@ -37,8 +38,8 @@ _PAGE = 1024
 def estimate_memory(
     roots: Sequence[Node],
     operators: Sequence[StatefulOperator],
-    distinct: Mapping[tuple[str, str], int],
-    rates: Mapping[str, float],
+    distinct: Mapping[tuple[NodeId, str], int],
+    rates: Mapping[NodeId, float],
 ) -> MemoryEstimate:
     """Return the estimate of all states below some outputs; `operators` describe the same states in order."""
     states = states_in(in_order(roots))
@@ -55,7 +56,7 @@ def estimate_memory(
         name, content = operator_name(node), content_id(operator)
         # A join has an entry for each row, and one that counts the rows of its key.
         entries = 2 if isinstance(node, Join) else 1
-        unit, model = "page" if paged else "row", next(iter((*node.models, *operator.models)), "")
+        unit, model = "page" if paged else "row", next(iter((*node.models, *operator.models)), NO_NODE)
         sizes.append(StateSize(name, width, rows, entries, content, unit, model))
         if rows is None:
             unknown = True
@@ -67,7 +68,7 @@ def estimate_memory(
 
 
 def _rows(
-    node: Node, distinct: Mapping[tuple[str, str], int], rates: Mapping[str, float]
+    node: Node, distinct: Mapping[tuple[NodeId, str], int], rates: Mapping[NodeId, float]
 ) -> tuple[int | None, str]:
     match node:
         case Aggregate():
@@ -103,7 +104,7 @@ def _rows(
     return None, "the rows of both sides until no match can arrive"
 
 
-def _count(node: Node, keys: Sequence[str], distinct: Mapping[tuple[str, str], int]) -> tuple[int, str]:
+def _count(node: Node, keys: Sequence[str], distinct: Mapping[tuple[NodeId, str], int]) -> tuple[int, str]:
     """Return how many combinations of keys there may be, and the first key without a known count."""
     count = 1
     for key in keys:
@@ -114,7 +115,7 @@ def _count(node: Node, keys: Sequence[str], distinct: Mapping[tuple[str, str], i
     return count, ""
 
 
-def _distinct(node: Node, name: str, distinct: Mapping[tuple[str, str], int]) -> int | None:
+def _distinct(node: Node, name: str, distinct: Mapping[tuple[NodeId, str], int]) -> int | None:
     """Look for a declared or measured count on the way down to a column's source."""
     while True:
         for model in node.models:

@@ -8,6 +8,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.core.node_id import NO_NODE, NodeId
 from millstream.plan.nodes import Decode, Node, Output, Plan, SourceScan
 from millstream.plan.nodes.order import in_order
 from millstream.plan.optimizer.driver import optimize_plan
@@ -48,7 +49,7 @@ class PhysicalPlan(Struct, frozen=True):
 class ModelGroups(Struct, frozen=True):
     """Which models share a query, without the queries themselves."""
 
-    models: dict[str, tuple[str, ...]]
+    models: dict[str, tuple[NodeId, ...]]
     """The ids of what a query stores, by the query's name."""
     lock: Lock
 
@@ -151,7 +152,7 @@ def reduce_query(
     plan: Plan,
     settings: PhysicalSettings,
     name: str,
-    models: Collection[str],
+    models: Collection[NodeId],
     references: Sequence[Output] = (),
     lock: Lock | None = None,
     *,
@@ -173,7 +174,7 @@ def reduce_query(
 
 
 def dead_letters_query(
-    plan: Plan, settings: PhysicalSettings, source: str, references: Sequence[Output] = ()
+    plan: Plan, settings: PhysicalSettings, source: NodeId, references: Sequence[Output] = ()
 ) -> Query:
     """Return a query that only sends the dead letters of a source."""
     recipes = _draft(_stored(plan, references), settings, None).stateless
@@ -184,7 +185,7 @@ def dead_letters_query(
     )
     decode = sender.dead_letters
     assert decode is not None
-    name = f"{source.rpartition('.')[2]}_dead_letters"
+    name = f"{source.last_name}_dead_letters"
     recipe = QueryRecipe(name, "stateless", (QueryPart((), decode),), (), decode, good=sender.good)
     return build_query(recipe, settings, QuerySignatures(settings, plan)).query
 
@@ -206,13 +207,13 @@ def _new_name(name: str, used: set[str]) -> str:
 
 
 def _stateless(
-    groups: Iterable[BranchGroup], order: Iterable[Node], names: set[str], homes: Mapping[str, str]
+    groups: Iterable[BranchGroup], order: Iterable[Node], names: set[str], homes: Mapping[NodeId, str]
 ) -> Iterable[QueryRecipe]:
-    decodes: dict[str, list[Decode]] = {}
+    decodes: dict[NodeId, list[Decode]] = {}
     for node in order:
         if isinstance(node, Decode):
             decodes.setdefault(node.relation, []).append(node)
-    owned: set[str] = set()
+    owned: set[NodeId] = set()
     for query_group in groups:
         dead_letters = _dead_letter_source(query_group)
         if dead_letters is not None and dead_letters.relation in owned:
@@ -229,7 +230,7 @@ def _stateless(
             one = nodes[0]
             for other in nodes[1:]:
                 one = with_columns_of(one, other)
-            name = _new_name(f"{relation.rpartition('.')[2]}_dead_letters", names)
+            name = _new_name(f"{relation.last_name}_dead_letters", names)
             if one.fields:
                 yield QueryRecipe(name, "stateless", (QueryPart((), one),), (), one)
 
@@ -246,15 +247,15 @@ def _stateless_name(group: BranchGroup) -> str:
     """Name a query after its source: its checkpoint stays valid when models are added or removed."""
     first = group.branches[0]
     option = first.output.group
-    of_source = first.base.relation if isinstance(first.base, Decode | SourceScan) else ""
+    of_source = first.base.relation if isinstance(first.base, Decode | SourceScan) else NO_NODE
     if group.kind == "single" or (not of_source and len(group.branches) == 1):
         return option or _short(first)
-    base = of_source.rpartition(".")[2] or node_name(first.base)
+    base = of_source.last_name or node_name(first.base)
     return option or f"{base}_{first.stored_as}s"
 
 
 def _short(branch: OutputBranch) -> str:
-    return branch.model.rpartition(".")[2]
+    return branch.model.last_name
 
 
 # -- queries with state

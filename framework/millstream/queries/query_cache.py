@@ -14,14 +14,14 @@ import msgspec
 from msgspec.structs import replace
 
 from millstream.core.decoding import from_msgpack
+from millstream.core.encoding import to_msgpack, to_sorted_msgpack
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Node, Output, Plan
 from millstream.plan.nodes.order import in_order
 from millstream.plan.table import digest_nodes
 from millstream.queries.building import BuiltQuery
 from millstream.queries.lock import AssignedGroup
 from millstream.queries.values import PhysicalSettings
-
-_ORDERED = msgspec.msgpack.Encoder(order="deterministic")
 
 
 class QueryCache:
@@ -44,12 +44,12 @@ class QueryCache:
                 self.used[key] = cached
                 return query
         query = make()
-        self.used[key] = msgspec.msgpack.encode(query)
+        self.used[key] = to_msgpack(query)
         return query
 
     def optimized(self, plan: Plan, settings: PhysicalSettings, make: Callable[[], Plan]) -> Plan:
         """Return the plan that the rules make of a query's plan."""
-        rules = _ORDERED.encode((sorted(settings.rules), settings.switched_off))
+        rules = to_sorted_msgpack((sorted(settings.rules), settings.switched_off))
         key = digest_nodes(plan.outputs) + rules
         if key not in self._optimized:
             self._optimized[key] = make()
@@ -68,23 +68,23 @@ class QueryKeys:
     def __init__(self, settings: PhysicalSettings, written: Plan) -> None:
         # The deterministic encoder can only sort keys that are strings.
         distinct = sorted(settings.distinct.items())
-        self._settings = _ORDERED.encode((replace(settings, distinct={}, seeds={}), distinct))
+        self._settings = to_sorted_msgpack((replace(settings, distinct={}, seeds={}), distinct))
         self._seeds = settings.seeds
         self._written = {output.model: output for output in written.outputs}
-        self._shapes: dict[str, tuple[bytes, tuple[str, ...]]] = {}
+        self._shapes: dict[NodeId, tuple[bytes, tuple[NodeId, ...]]] = {}
 
     def of(self, assigned: AssignedGroup, outputs: Sequence[Output]) -> bytes:
         """Return the digest of a group's query."""
         hashed = blake2b(self._settings, digest_size=16)
-        hashed.update(_ORDERED.encode(assigned))
+        hashed.update(to_sorted_msgpack(assigned))
         hashed.update(digest_nodes(outputs))
         for model, digest in sorted(self._digests(output.model for output in outputs).items()):
-            hashed.update(model.encode() + digest)
+            hashed.update(str(model).encode() + digest)
         return hashed.digest()
 
-    def _digests(self, models: Iterable[str]) -> dict[str, bytes]:
+    def _digests(self, models: Iterable[NodeId]) -> dict[NodeId, bytes]:
         """Return digests of models, and of all models and seeds upstream, across topics and tables."""
-        digests: dict[str, bytes] = {}
+        digests: dict[NodeId, bytes] = {}
         waiting = list(models)
         while waiting:
             model = waiting.pop()
@@ -99,8 +99,8 @@ class QueryKeys:
         return digests
 
 
-def _relations(nodes: Iterable[Node]) -> tuple[str, ...]:
-    relations: dict[str, None] = {}
+def _relations(nodes: Iterable[Node]) -> tuple[NodeId, ...]:
+    relations: dict[NodeId, None] = {}
     for node in nodes:
         if relation := node.relation:
             relations[relation] = None

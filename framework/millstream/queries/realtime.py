@@ -36,7 +36,7 @@ def realtime_obstacles(
     if sides > 1:
         obstacles.append("it reads a source more than once")
     obstacles += [
-        f"changes of the table {s.relation.rpartition('.')[2]} arrive in batches"
+        f"changes of the table {s.relation.last_name} arrive in batches"
         for s in sources
         if isinstance(s, ChangesRead)
     ]

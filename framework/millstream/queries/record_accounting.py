@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from millstream.core.node_id import NO_NODE, NodeId
 from millstream.plan.nodes import Dedupe, Node, Output, SourceScan, TopicScan
 from millstream.plan.row_by_row import input_of_rows
 
 
-def counted_source(output: Output) -> str:
-    """Return the source or model that owns the topic; empty if rows are joined, grouped or generated."""
+def counted_source(output: Output) -> NodeId:
+    """Return the source or model that owns the topic; `NO_NODE` if rows are joined, grouped or generated."""
     node: Node | None = output.input
     while node is not None:
         match node:
@@ -17,4 +18,4 @@ def counted_source(output: Output) -> str:
                 node = node.input
             case _:
                 node = input_of_rows(node)
-    return ""
+    return NO_NODE

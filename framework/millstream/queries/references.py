@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from millstream.core.node_id import NodeId
 from millstream.outputs.kinds import Table
 from millstream.plan.from_sql.catalog import TopicSpec
 from millstream.plan.from_sql.topics import topic_node
@@ -14,7 +15,7 @@ from millstream.plan.from_sql.versions import topic_versions
 from millstream.plan.nodes import Output, Plan, Watermark
 
 
-def reference_outputs(plan: Plan, topics: Mapping[str, TopicSpec]) -> tuple[Output, ...]:
+def reference_outputs(plan: Plan, topics: Mapping[NodeId, TopicSpec]) -> tuple[Output, ...]:
     """Return a table for each reference topic that a model looks up, with all columns of the topic."""
     return tuple(_table(topics[relation]) for relation in plan.tables if relation in topics)
 

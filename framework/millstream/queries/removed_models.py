@@ -12,28 +12,28 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from millstream.core.expressions import Expression
+from millstream.core.node_id import NodeId
 from millstream.core.types import BOOLEAN
 from millstream.plan.nodes import Filter, Node, Output, Repartition
 from millstream.plan.nodes.order import in_order
 from millstream.queries.values import QuerySignature, StatefulOperator
 
-_PREFIX = "former."
 NEVER = Expression(("spark_partition_id() < 0",), BOOLEAN, nullable=False, deterministic=False)
 """A condition that never holds, which Catalyst can't know: it would remove the state below it."""
 
 
-def former_id(query: str, id_: str) -> str:
+def former_id(query: str, id_: NodeId) -> NodeId:
     """Return the id of a former model of a query, or of a view that it reads."""
-    return f"{_PREFIX}{query}:{id_.partition('.')[2]}"
+    return NodeId("former", f"{query}:{id_.name}")
 
 
-def is_former(model: str) -> bool:
-    return model.startswith(_PREFIX)
+def is_former(model: NodeId) -> bool:
+    return model.kind == "former"
 
 
-def home_of(model: str) -> str:
+def home_of(model: NodeId) -> str:
     """Return the query of a former model."""
-    return model.removeprefix(_PREFIX).partition(":")[0]
+    return model.name.partition(":")[0]
 
 
 def input_without_rows(outputs: Sequence[Output]) -> dict[int, Node]:
@@ -48,7 +48,7 @@ def input_without_rows(outputs: Sequence[Output]) -> dict[int, Node]:
     return new
 
 
-def of_models(signature: QuerySignature, models: frozenset[str]) -> QuerySignature:
+def of_models(signature: QuerySignature, models: frozenset[NodeId]) -> QuerySignature:
     """Return the part of a signature that is about some of its models."""
     return replace(
         signature,
@@ -59,11 +59,12 @@ def of_models(signature: QuerySignature, models: frozenset[str]) -> QuerySignatu
     )
 
 
-def _of(operator: StatefulOperator, models: frozenset[str]) -> bool:
+def _of(operator: StatefulOperator, models: frozenset[NodeId]) -> bool:
     # Older records don't say which models read a state.
     return not operator.models or not models.isdisjoint(operator.models)
 
 
-def _branches(branches: Sequence[str], models: frozenset[str]) -> tuple[str, ...]:
-    remaining = (", ".join(m for m in branch.split(", ") if m in models) for branch in branches)
+def _branches(branches: Sequence[str], models: frozenset[NodeId]) -> tuple[str, ...]:
+    names = frozenset(map(str, models))
+    remaining = (", ".join(m for m in branch.split(", ") if m in names) for branch in branches)
     return tuple(branch for branch in remaining if branch)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from millstream.core.expressions import Expression, Piece, Ref, join_pieces, replace_columns
+from millstream.core.node_id import NodeId
 from millstream.core.types import BINARY
 from millstream.plan.nodes import Output, RowLog
 from millstream.queries.dead_letters import skipped_row
@@ -16,7 +17,7 @@ LOGS = "logs"
 """The fate, in the names of `count_name`, of rows that are logged."""
 
 
-def log_id(model: str) -> str:
+def log_id(model: NodeId) -> str:
     return f"log.{model}"
 
 

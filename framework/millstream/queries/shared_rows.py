@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from millstream.core.expressions import quote_name
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Dedupe, Node, ReadColumns, Repartition, Stateful, TemporalJoin
 from millstream.plan.nodes.order import in_order
 from millstream.queries.emit.steps import SqlView, Step, in_steps
@@ -36,7 +37,7 @@ def write_shared(
     roots: Sequence[Node],
     partitions: int,
     views: Views,
-    fails_by: Mapping[str, ReadColumns],
+    fails_by: Mapping[NodeId, ReadColumns],
     drops_by: frozenset[str],
 ) -> SharedCtes:
     """Write the shared rows as CTEs, or as views if steps read them too."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from millstream.core.node_id import NodeId
 from millstream.outputs.kinds import Sink
 from millstream.plan.nodes import (
     Aggregate,
@@ -113,7 +114,7 @@ class QuerySignatures:
             if output.materialization.at_rest or traits_of(output.input).mode == "upsert"
         )
 
-    def tables(self, relations: Iterable[str]) -> dict[str, dict[str, str]]:
+    def tables(self, relations: Iterable[NodeId]) -> dict[NodeId, dict[str, str]]:
         """Return the types of the columns of tables, also of those that nobody reads."""
         return {name: _types(self._written[name]) for name in relations if name in self._written}
 
@@ -165,7 +166,7 @@ class QuerySignatures:
                     node_upstream.roots.append(root)
         return upstream
 
-    def _written_root(self, model: str, order: Iterable[Node]) -> Node | None:
+    def _written_root(self, model: NodeId, order: Iterable[Node]) -> Node | None:
         """Return a model as written, over the states that its query has instead of topics."""
         root = self._written.get(model)
         if root is None:
@@ -224,9 +225,9 @@ class QuerySignatures:
         return conditions
 
 
-def _models(outputs: Sequence[Output]) -> Mapping[int, tuple[str, ...]]:
+def _models(outputs: Sequence[Output]) -> Mapping[int, tuple[NodeId, ...]]:
     """Return the stored models whose rows pass each state."""
-    by_state: dict[int, list[str]] = {}
+    by_state: dict[int, list[NodeId]] = {}
     for output in outputs:
         for node in states_in(in_order((output,))):
             by_state.setdefault(id(node), []).append(output.model)
@@ -265,6 +266,6 @@ def states_in(order: Iterable[Node]) -> list[Node]:
 
 def operator_name(node: Node) -> str:
     """Return an operator's name for users: its label, or its kind and models."""
-    models = [model.rpartition(".")[2] for model in node.models]
+    models = [model.last_name for model in node.models]
     what = f"{node.noun} of {', '.join(models)}"
     return node.label or (what if models else node_name(node))

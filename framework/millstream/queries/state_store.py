@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from millstream.core.byte_sizes import bytes_of
+from millstream.core.node_id import NodeId
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.queries.values import Query
 
@@ -38,7 +39,7 @@ def _options(query: Query, catalog: Catalog) -> list[Mapping[str, Any]]:
     return [_state_options(catalog, model) for model in _models(query, catalog)]
 
 
-def _models(query: Query, catalog: Catalog) -> list[str]:
+def _models(query: Query, catalog: Catalog) -> list[NodeId]:
     """Return the models that a query stores, and the views that it computes for them."""
     stored = query.stored
     return [
@@ -48,6 +49,6 @@ def _models(query: Query, catalog: Catalog) -> list[str]:
     ]
 
 
-def _state_options(catalog: Catalog, model: str) -> Mapping[str, Any]:
+def _state_options(catalog: Catalog, model: NodeId) -> Mapping[str, Any]:
     spec = catalog.models.get(model)
     return {} if spec is None else spec.options.get("state") or {}

@@ -15,6 +15,7 @@ from millstream.compile.manifest import Compiled
 from millstream.core.decoding import from_msgpack
 from millstream.core.errors import MillstreamError
 from millstream.core.gc_pause import collector_paused
+from millstream.core.node_id import NodeId
 from millstream.plan.from_sql.catalog import Catalog, ModelHints
 from millstream.plan.from_sql.plan import PlannedModels, build_models
 from millstream.plan.from_sql.unchanged_nodes import UnchangedModels, unchanged_models
@@ -49,9 +50,9 @@ class Topology(Struct, frozen=True):
     """Figures from builds, used for those that YAML does not declare."""
     cache: QueryCache | None = None
     """Queries of an earlier plan, to reuse; with it, queries have no SQL and can only be compared."""
-    unshared: frozenset[str] = frozenset()
+    unshared: frozenset[NodeId] = frozenset()
     """Models that share nothing with others."""
-    roots: dict[str, Node] = {}
+    roots: dict[NodeId, Node] = {}
     """By model: its rows as written, before they are stored."""
     deferred: tuple[Output, ...] = ()
     """What an environment reads from production, as written: their SQL is part of signatures."""
@@ -133,7 +134,7 @@ def compiled_topology(
 
 def topology_of(
     catalog: Catalog,
-    unshared: frozenset[str] = frozenset(),
+    unshared: frozenset[NodeId] = frozenset(),
     cache: QueryCache | None = None,
     other: Topology | None = None,
 ) -> Topology:
@@ -169,7 +170,7 @@ def with_figures(topology: Topology, figures: MeasuredFigures) -> Topology:
     return structs.replace(topology, optimized=optimized, measured=figures)
 
 
-def with_apart(topology: Topology, models: frozenset[str]) -> Topology:
+def with_apart(topology: Topology, models: frozenset[NodeId]) -> Topology:
     """Return the plan in which some models have nodes and queries of their own."""
     return with_figures(topology_of(topology.catalog, models, topology.cache, topology), topology.measured)
 
@@ -198,7 +199,7 @@ def groups_of(topology: Topology, lock: Lock | None = None) -> ModelGroups:
 def alone_of(
     topology: Topology,
     name: str,
-    models: Collection[str],
+    models: Collection[NodeId],
     lock: Lock | None = None,
     *,
     dead_letters: bool = False,
@@ -209,7 +210,7 @@ def alone_of(
     return reduce_query(topology.plan, settings, name, models, references, lock, dead_letters=dead_letters)
 
 
-def dead_letters_query_of(topology: Topology, source: str) -> Query:
+def dead_letters_query_of(topology: Topology, source: NodeId) -> Query:
     """Return a separate query that only sends the dead letters of a source."""
     references = reference_outputs(topology.plan, topology.catalog.references)
     return dead_letters_query(topology.plan, physical_settings(topology.catalog), source, references)
@@ -272,7 +273,7 @@ def hints_of(catalog: Catalog, *, one_query: bool = False) -> PlanHints:
     )
 
 
-def with_own_nodes(plan: Plan, models: Collection[str]) -> Plan:
+def with_own_nodes(plan: Plan, models: Collection[NodeId]) -> Plan:
     """Return a plan in which no other output reads a node of some models."""
     return Plan(tuple(_copied(output) if output.model in models else output for output in plan.outputs))
 

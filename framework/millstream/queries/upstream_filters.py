@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from millstream.core.node_id import NodeId
 from millstream.formats.registry import KEY
 from millstream.plan.from_sql.good_records import as_written
 from millstream.plan.nodes import (
@@ -36,7 +37,7 @@ from millstream.queries.meanings import ColumnMeanings, digest_text
 class FilterDigests:
     """Identifies rows by a digest of everything that decides which of them pass; each node has one digest."""
 
-    def __init__(self, roots: Mapping[str, Node], meanings: ColumnMeanings) -> None:
+    def __init__(self, roots: Mapping[NodeId, Node], meanings: ColumnMeanings) -> None:
         self._roots = roots
         self._meanings = meanings
         self._digests: dict[int, str] = {}
@@ -78,7 +79,7 @@ class FilterDigests:
                 key = [] if node.key_format == KEY else [f"key {node.key_format.identity}"]
                 return [
                     *below,
-                    node.relation,
+                    str(node.relation),
                     node.format.identity,
                     *key,
                     node.on_bad_record,
@@ -86,7 +87,7 @@ class FilterDigests:
                 ]
             case TopicScan():
                 root = self._roots.get(node.relation)
-                return [node.relation, self.rows(root) if root is not None else ""]
+                return [str(node.relation), self.rows(root) if root is not None else ""]
             case Expand():
                 return [*below, self._meanings.of(node.input, node.call), str(node.outer)]
             case Union():
@@ -101,7 +102,7 @@ class FilterDigests:
             case Aggregate() | Dedupe() | Stateful():
                 return [*below, *(f"{name} {fact}" for name, fact in self._meanings.facts(node, {}))]
             case RowsScan() | TraitsLeaf():
-                return [type(node).__name__, node.relation]
+                return [type(node).__name__, str(node.relation)]
             case _:
                 return [*below, as_written(node).fingerprint]
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import Any, ClassVar, Literal
 
-import msgspec
 from msgspec import Struct, field
 
+from millstream.core.encoding import to_msgpack
+from millstream.core.node_id import NO_NODE, NodeId
 from millstream.core.types import STRING, Type
 from millstream.formats.format import DecodingCall
 from millstream.outputs.kinds import LAYOUT, PROCESSING_TIME, Sink
@@ -25,7 +26,7 @@ class TopicRead(Struct, frozen=True, tag="topic"):
     """The records of a topic that a query reads as they come, under the name of a view."""
 
     view: str
-    relation: str
+    relation: NodeId
     """The id of the source, or of the model that writes the topic."""
     topic: str
     columns: tuple[Column, ...] = ()
@@ -64,7 +65,7 @@ class SourceRead(Struct, frozen=True, tag="source"):
     """The rows of a source other than a topic, which a query reads as they come."""
 
     view: str
-    relation: str
+    relation: NodeId
     kind: str
     """Its kind in the registry of kinds of sources."""
     columns: tuple[Column, ...] = ()
@@ -79,19 +80,19 @@ class SourceRead(Struct, frozen=True, tag="source"):
 
     @property
     def title(self) -> str:
-        return self.relation.removeprefix("source.")
+        return self.relation.name
 
 
-def stream_of(kind: str, relation: str) -> str:
+def stream_of(kind: str, relation: NodeId) -> str:
     """Return the name by which positions in a source other than a topic are stored."""
-    return f"{kind}:{relation.removeprefix('source.')}"
+    return f"{kind}:{relation.name}"
 
 
 class ChangesRead(Struct, frozen=True, tag="changes"):
     """The changes of a table that a query reads as they come, with `_deleted` for deleted rows."""
 
     view: str
-    relation: str
+    relation: NodeId
     columns: tuple[Column, ...] = ()
     """The columns of the table that are read."""
 
@@ -102,7 +103,7 @@ class ChangesRead(Struct, frozen=True, tag="changes"):
 
     @property
     def title(self) -> str:
-        return f"changes of {self.relation.removeprefix('model.')}"
+        return f"changes of {self.relation.shown_name}"
 
 
 StreamRead = TopicRead | SourceRead | ChangesRead
@@ -113,7 +114,7 @@ class StaticRead(Struct, frozen=True):
     """A seed, table or reference topic at rest, in its newest version in every batch."""
 
     view: str
-    relation: str
+    relation: NodeId
     columns: tuple[Column, ...] = ()
     """The columns that are read; empty for subqueries and opaque SQL, whose text decides."""
 
@@ -151,7 +152,7 @@ class _Output(Struct, frozen=True):
         return ""
 
     @property
-    def tests(self) -> tuple[str, ...]:
+    def tests(self) -> tuple[NodeId, ...]:
         """Ids of the row checks that report failing rows and don't stop the query."""
         return ()
 
@@ -164,28 +165,28 @@ class _Output(Struct, frozen=True):
         return None
 
     @property
-    def drops_by(self) -> dict[str, str]:
+    def drops_by(self) -> dict[NodeId, str]:
         """The column by which it drops the bad records of a source, if there is only one."""
         return {}
 
     @property
-    def counted(self) -> str:
+    def counted(self) -> NodeId:
         """The source or model of which each record gives at most one of its rows; empty if none does."""
-        return ""
+        return NO_NODE
 
 
 class SinkOutput(_Output, frozen=True, tag="sink"):
-    model: str
+    model: NodeId
     sink: Sink
     """How its records are written."""
     options: dict[str, Any] = {}
-    tests: tuple[str, ...] = ()
+    tests: tuple[NodeId, ...] = ()
     metrics: tuple[Meter, ...] = ()
     log: RowLog | None = None
-    drops_by: dict[str, str] = {}
+    drops_by: dict[NodeId, str] = {}
     keeps_out: bool = False
     """A row that fails a data test is not sent: the record that its key had before stays."""
-    counted: str = ""
+    counted: NodeId = NO_NODE
     too_large: TooLarge | None = None
     """What happens to records that are larger than Kafka accepts; None: the query stops."""
 
@@ -212,16 +213,16 @@ class RowVersions(Struct, frozen=True):
 
 
 class TableOutput(_Output, frozen=True, tag="table"):
-    model: str
+    model: NodeId
     keys: tuple[str, ...] = ()
     columns: tuple[Column, ...] = ()
     options: dict[str, Any] = {}
-    tests: tuple[str, ...] = ()
+    tests: tuple[NodeId, ...] = ()
     metrics: tuple[Meter, ...] = ()
     log: RowLog | None = None
-    drops_by: dict[str, str] = {}
+    drops_by: dict[NodeId, str] = {}
     versions: RowVersions | None = None
-    counted: str = ""
+    counted: NodeId = NO_NODE
 
     written_as: ClassVar[WrittenAs] = "row"
 
@@ -244,16 +245,16 @@ class TableOutput(_Output, frozen=True, tag="table"):
 class WriterOutput(_Output, frozen=True, tag="writer"):
     """Rows of batches that a kind of output writes by itself."""
 
-    model: str
+    model: NodeId
     writer: str
     """The word of its materialization, whose folder has what writes it."""
     columns: tuple[Column, ...] = ()
     options: dict[str, Any] = {}
-    tests: tuple[str, ...] = ()
+    tests: tuple[NodeId, ...] = ()
     metrics: tuple[Meter, ...] = ()
     log: RowLog | None = None
-    drops_by: dict[str, str] = {}
-    counted: str = ""
+    drops_by: dict[NodeId, str] = {}
+    counted: NodeId = NO_NODE
 
     written_as: ClassVar[WrittenAs] = "batch"
 
@@ -261,14 +262,14 @@ class WriterOutput(_Output, frozen=True, tag="writer"):
 class ViewOutput(_Output, frozen=True, tag="view"):
     """A view that no other model reads: it is not stored; only `show` and tests compute its rows."""
 
-    model: str
+    model: NodeId
     columns: tuple[Column, ...] = ()
 
 
 class DeadLetters(_Output, frozen=True, tag="dead_letters"):
     """Records of a source that can't be decoded, unchanged; or rows of a model that fail a data test."""
 
-    source: str
+    source: NodeId
     """Id of the source or model."""
     topic: str
     good: tuple[RecordValidity, ...] = ()
@@ -295,14 +296,14 @@ class ToKafka(Struct, frozen=True, tag="kafka"):
     outputs: tuple[Target, ...]
     placed: bool = False
     """A header of each record has the position of its original record."""
-    skips: tuple[str, ...] = ()
+    skips: tuple[NodeId, ...] = ()
     """Models that leave out rows on which a function fails.
 
     A marker without a topic counts each such row; its key is the model.
     """
 
     @property
-    def tests(self) -> tuple[str, ...]:
+    def tests(self) -> tuple[NodeId, ...]:
         """The row checks that report failing rows by such markers."""
         return tuple(test for output in self.outputs for test in output.tests)
 
@@ -312,7 +313,7 @@ class ToKafka(Struct, frozen=True, tag="kafka"):
         return tuple(meter for output in self.outputs for meter in output.metrics)
 
     @property
-    def logs(self) -> dict[str, RowLog]:
+    def logs(self) -> dict[NodeId, RowLog]:
         """How rows are logged, by model; their texts are in such markers."""
         return {sink.model: sink.log for sink in sinks_in(self.outputs) if sink.log}
 
@@ -334,7 +335,7 @@ class OutputDelivery(Struct, frozen=True):
     deletes: bool = False
     counts_sql: str = ""
     """Counts the rows that fail data tests: one row, with a column for each test."""
-    stops: tuple[str, ...] = ()
+    stops: tuple[NodeId, ...] = ()
     """The tests that stop the query if a row fails."""
     stops_sql: str = ""
     """Shows the rows that fail these: the test, and a text of the row."""
@@ -346,8 +347,13 @@ class OutputDelivery(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The id of the model, or the topic of dead letters."""
-        return self.target.topic if isinstance(self.target, DeadLetters) else self.target.model
+        """The id of the model as text, or the topic of dead letters."""
+        return self.target.topic if isinstance(self.target, DeadLetters) else str(self.target.model)
+
+    @property
+    def title(self) -> str:
+        """The name of the model, or the topic of dead letters."""
+        return self.target.topic if isinstance(self.target, DeadLetters) else self.target.model.name
 
 
 class PerBatch(Struct, frozen=True, tag="batch"):
@@ -389,7 +395,7 @@ class StatefulOperator(Struct, frozen=True):
     """What the upstream logic depends on."""
     emitted: tuple[str, ...] | None = None
     """Upstream conditions of which excluded rows would still be emitted from the state."""
-    models: tuple[str, ...] = ()
+    models: tuple[NodeId, ...] = ()
     """The stored models whose rows pass it. Models can join and leave it. Older records don't have it."""
     stored_facts: tuple[tuple[str, str], ...] | None = field(default=None, name="kept")
     """The facts without columns and aggregates that Spark does not keep, since nothing above reads them.
@@ -402,13 +408,13 @@ class StatefulOperator(Struct, frozen=True):
 
 def content_id(operator: StatefulOperator) -> str:
     """Return an id of what an operator stores; figures of an edited operator don't fit the new one."""
-    return blake2b(msgspec.msgpack.encode((operator.kind, operator.facts)), digest_size=12).hexdigest()
+    return blake2b(to_msgpack((operator.kind, operator.facts)), digest_size=12).hexdigest()
 
 
 class StoredOutput(Struct, frozen=True):
     """How the rows of a table, or of a topic with one row for each key, are computed."""
 
-    model: str
+    model: NodeId
     keys: tuple[str, ...]
     rows: str
     """Digest of everything that computes them, from the sources on."""
@@ -427,7 +433,7 @@ class StoredOutput(Struct, frozen=True):
 class QuerySignature(Struct, frozen=True):
     """What a query's checkpoint depends on."""
 
-    sources: tuple[str, ...]
+    sources: tuple[NodeId, ...]
     """In the query's order, since Spark matches offsets by position."""
     operators: tuple[StatefulOperator, ...]
     branches: tuple[str, ...] = ()
@@ -440,9 +446,9 @@ class QuerySignature(Struct, frozen=True):
     """The settings that can change results: those of Spark, and isolation levels. Older records have none."""
     former: tuple[StatefulOperator, ...] = ()
     """States that only former models read: their rows don't matter, but they must stay where they are."""
-    changes: tuple[str, ...] = ()
+    changes: tuple[NodeId, ...] = ()
     """The models whose records have the row before each change, as it was sent."""
-    tables: dict[str, dict[str, str]] = {}
+    tables: dict[NodeId, dict[str, str]] = {}
     """Of the tables whose changes it reads, the types of all columns: a store can't go on with others.
 
     Older records lack it.
@@ -484,7 +490,7 @@ class StateSize(Struct, frozen=True):
     """What it stores: see `content_id`."""
     unit: str = "row"
     """What a row of the store is for users: a row, or a page of positions."""
-    model: str = ""
+    model: NodeId = NO_NODE
     """Id of the model whose SQL has the operator, or of the first one that stores its rows."""
 
 
@@ -520,7 +526,7 @@ class Query(Struct, frozen=True):
 
     name: str
     kind: Kind
-    models: tuple[str, ...]
+    models: tuple[NodeId, ...]
     sources: tuple[StreamRead, ...]
     reads: tuple[StaticRead, ...]
     steps: tuple[Step, ...]
@@ -542,7 +548,7 @@ class Query(Struct, frozen=True):
     realtime: tuple[str, ...] = ()
     """What prevents real-time mode; empty if it is possible."""
     maintaining: TableMaintenance | None = None
-    dead_letter_source: str = ""
+    dead_letter_source: NodeId = NO_NODE
     """The source whose undecodable records it alone sends to dead letters."""
     exactly_once: bool = False
     """Its records are sent in transactions: readers of committed records see each of them once."""
@@ -550,7 +556,7 @@ class Query(Struct, frozen=True):
     """It follows a table, and the same row gives the same record at any time."""
     copies: tuple[str, ...] = ()
     """The names of the columns that need `signature.copies`, in the same order."""
-    delays: tuple[tuple[str, str], ...] = ()
+    delays: tuple[tuple[NodeId, str], ...] = ()
     """How late the rows of a relation can be: each relation with a watermark, and its delay."""
 
     @property
@@ -610,11 +616,11 @@ class Query(Struct, frozen=True):
     @property
     def title(self) -> str:
         """The names of its outputs, shortened after three."""
-        names = [t.topic if isinstance(t, DeadLetters) else t.model.rpartition(".")[2] for t in self.outputs]
+        names = [t.topic if isinstance(t, DeadLetters) else t.model.last_name for t in self.outputs]
         return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:3])} and {len(names) - 3} more"
 
     @property
-    def stored(self) -> dict[str, str]:
+    def stored(self) -> dict[NodeId, str]:
         """The topic of each stored model; empty for a table."""
         return {output.model: output.topic for output in self.model_outputs}
 
@@ -639,10 +645,10 @@ def meters_of(query: Query) -> Iterator[tuple[str, Meter]]:
     """Yield the metrics that a query computes, each with its model."""
     for output in query.model_outputs:
         for meter in output.metrics:
-            yield output.model.partition(".")[2], meter
+            yield output.model.name, meter
 
 
-def logs_of(query: Query) -> dict[str, RowLog]:
+def logs_of(query: Query) -> dict[NodeId, RowLog]:
     """Return how a query logs rows, by model."""
     return {output.model: output.log for output in query.model_outputs if output.log is not None}
 
@@ -650,9 +656,9 @@ def logs_of(query: Query) -> dict[str, RowLog]:
 class Separation(Struct, frozen=True):
     """Why a model does not share a query that it seems to fit."""
 
-    model: str
+    model: NodeId
     why: str
-    other: tuple[str, ...] = ()
+    other: tuple[NodeId, ...] = ()
     """The models of the query that it doesn't share."""
 
 
@@ -666,20 +672,20 @@ class PhysicalSettings(Struct, frozen=True):
     """The libraries that each Python function can use, and Python itself, with their versions."""
     logging: frozenset[str] = frozenset()
     """The Python functions that log something."""
-    seeds: dict[str, str] = {}
+    seeds: dict[NodeId, str] = {}
     """The digest of each seed's rows."""
     spark: dict[str, str] = {}
     """The Spark settings that can change results."""
-    isolation: dict[str, str] = {}
+    isolation: dict[NodeId, str] = {}
     """The isolation level at which a source is read, by its id, unless it is the default."""
     guarantee: str = "at_least_once"
     """Of the sinks that configure none, and of dead letters."""
     table_locations: dict[str, str] = {}
     """Where each store keeps tables; the default store's location is also under an empty name."""
-    distinct: dict[tuple[str, str], int] = {}
+    distinct: dict[tuple[NodeId, str], int] = {}
     """The approximate number of values, by relation id and column."""
     rules: frozenset[str] = frozenset()
     """Names of the optimizer rules that the target enables."""
-    switched_off: dict[str, frozenset[str]] = {}
+    switched_off: dict[NodeId, frozenset[str]] = {}
     """The rules that are switched off, by model."""
-    rows_per_second: dict[str, float] = {}
+    rows_per_second: dict[NodeId, float] = {}

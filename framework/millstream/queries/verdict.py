@@ -8,6 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from millstream.core.node_id import NodeId
 from millstream.plan.durations import is_longer
 from millstream.queries.dependency_changes import describe_changes
 from millstream.queries.differences import describe_differences
@@ -35,17 +36,17 @@ class Verdict(Struct, frozen=True):
 
     kind: Kind
     reasons: tuple[str, ...] = ()
-    mixed: tuple[str, ...] = ()
+    mixed: tuple[NodeId, ...] = ()
     """Ids of the models that would be computed from state in which both versions count."""
-    stored: tuple[str, ...] = ()
+    stored: tuple[NodeId, ...] = ()
     """Ids of the other models whose stored rows would stay as they are."""
 
 
 class AcceptedModels(Struct, frozen=True):
     """What users accept so that queries continue, as ids of models."""
 
-    stored: frozenset[str] = frozenset()
-    mixed: frozenset[str] = frozenset()
+    stored: frozenset[NodeId] = frozenset()
+    mixed: frozenset[NodeId] = frozenset()
     everything: bool = False
 
     def covers(self, verdict: Verdict) -> bool:
@@ -73,7 +74,7 @@ def compare_signatures(old: QuerySignature, new: QuerySignature) -> Verdict:
     return Verdict(kind, reasons, mixed, tuple(model for model, _, _ in rows))
 
 
-def _mixed(old: QuerySignature, new: QuerySignature) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _mixed(old: QuerySignature, new: QuerySignature) -> Iterator[tuple[str, tuple[NodeId, ...]]]:
     """Yield why states keep what the old version counted and count new rows differently, and their models."""
     for was, now in zip(old.operators, new.operators, strict=True):
         changed = [] if was.depends is None else list(describe_changes(was.below_depends, now.below_depends))
@@ -84,7 +85,7 @@ def _mixed(old: QuerySignature, new: QuerySignature) -> Iterator[tuple[str, tupl
             yield f"{now.name}: {', '.join(changed)}; existing state was computed before", now.models
 
 
-def _outdated(old: QuerySignature, new: QuerySignature) -> Iterator[tuple[str, str, str]]:
+def _outdated(old: QuerySignature, new: QuerySignature) -> Iterator[tuple[NodeId, str, str]]:
     """Yield the models of which stored rows differ from those of a new build, the cause and the effect."""
     stay = "stored rows would stay unchanged"
     session = [] if old.stateful else list(_session(old, new))
@@ -132,7 +133,7 @@ def _both(old: QuerySignature, new: QuerySignature) -> Iterator[tuple[str, Store
     before = {stored.model: stored for stored in old.stored}
     for now in new.stored:
         if (was := before.get(now.model)) is not None:
-            yield now.model.partition(".")[2], was, now
+            yield now.model.name, was, now
 
 
 def _misfits(old: QuerySignature, new: QuerySignature) -> Iterator[str]:
@@ -180,10 +181,10 @@ def match_copies(old: QuerySignature, new: QuerySignature) -> tuple[bool, ...] |
     return None if left else present
 
 
-def _other_types(model: str, old: dict[str, str], new: dict[str, str], which: str = "") -> Iterator[str]:
+def _other_types(model: NodeId, old: dict[str, str], new: dict[str, str], which: str = "") -> Iterator[str]:
     for column, type_ in new.items():
         if (before := old.get(column, type_)) != type_:
-            table = f"{model.partition('.')[2]}, {which}" if which else f"{model.partition('.')[2]} "
+            table = f"{model.name}, {which}" if which else f"{model.name} "
             yield f"the column {column} of {table}is {type_} instead of {before}"
 
 
@@ -260,8 +261,8 @@ def _read(topic: str) -> str:
     return f"the topic {topic}" if topic else "the changes of a table"
 
 
-def _names(names: tuple[str, ...]) -> str:
-    return ", ".join(name.partition(".")[2] for name in names) or "nothing"
+def _names(names: tuple[NodeId, ...]) -> str:
+    return ", ".join(name.name for name in names) or "nothing"
 
 
 def _count(signature: QuerySignature) -> str:

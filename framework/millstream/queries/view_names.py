@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes import (
     Column,
     Decode,
@@ -26,13 +27,13 @@ class Views:
     """View names, in the order in which they were requested."""
 
     def __init__(self) -> None:
-        self._names: dict[tuple[str, str], str] = {}
+        self._names: dict[tuple[NodeId, str], str] = {}
 
-    def of(self, relation: str, kind: str = "") -> str:
+    def of(self, relation: NodeId, kind: str = "") -> str:
         """Return the view of a relation; `kind` distinguishes records or changes from rows at rest."""
         key = (relation, kind)
         if key not in self._names:
-            base = relation.rpartition(".")[2] + (f"_{kind}" if kind else "")
+            base = relation.last_name + (f"_{kind}" if kind else "")
             self._names[key] = unused_name(base, self._names.values())
         return self._names[key]
 
@@ -58,7 +59,7 @@ class Views:
 def source_reads(
     order: Iterable[Node],
     views: Views,
-    with_headers: frozenset[str] = frozenset(),
+    with_headers: frozenset[NodeId] = frozenset(),
     good: frozenset[str] = frozenset(),
 ) -> tuple[StreamRead, ...]:
     """Return the streams that a query reads, in the order in which its SQL names them."""

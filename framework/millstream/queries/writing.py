@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Decode, Node, Output, ReadColumns
 from millstream.plan.nodes.order import in_order
 from millstream.queries.checks import check_rows, failure_markers, has_markers, stop_conditions
@@ -77,7 +78,7 @@ class QueryPart(Struct, frozen=True, eq=False):
         return str(output.options.get("on_bad_record") or (source.on_bad_record if source else "fail"))
 
     @property
-    def skips(self) -> tuple[str, ...]:
+    def skips(self) -> tuple[NodeId, ...]:
         """The models that leave out rows on which a function fails."""
         if not self.calls:
             return ()
@@ -100,7 +101,7 @@ class QueryPlanning(Struct, frozen=True, eq=False):
     deletes: bool = False
     dead_letters: Decode | None = None
     """The source whose dead letters the query sends."""
-    fails_by: Mapping[str, ReadColumns] = {}
+    fails_by: Mapping[NodeId, ReadColumns] = {}
     """What makes the query fail if it is bad, by source."""
     drops_by: frozenset[str] = frozenset()
     """The columns by which models of the query drop bad records."""
@@ -211,7 +212,7 @@ def _fan_out(
         used = [*base.items, *(name for draft in drafts for name in draft.items)]
         calls = CallLevels(base.sources[0].alias, used, planning.logging)
         for output, draft in zip(part.outputs, drafts, strict=True):
-            lifted = calls.lift(draft, output.model.partition(".")[2])
+            lifted = calls.lift(draft, output.model.name)
             model_rows, dead_letters = _with_calls(part, output, lifted, calls, base)
             records += [*dead_letters, *_tested(model_rows, output, base, look, position_alias)]
         base = _called(base, calls, ctes, planning.views)
@@ -269,7 +270,7 @@ def _with_calls(
     part: QueryPart, output: Output, lifted: LiftedDraft, calls: CallLevels, base: Draft
 ) -> tuple[Draft, list[Draft]]:
     """Return a model's rows without failed ones, and the markers or dead letters of these."""
-    policy, model = part.policy(output), output.model.partition(".")[2]
+    policy, model = part.policy(output), output.model.name
     where, dead_letters = list(lifted.draft.where), []
     if lifted.columns and policy == "fail":
         # A call may also be made for other models, and fail on a row that this model filters out.
@@ -284,7 +285,7 @@ def _with_calls(
                 failed_call(base, scan_of(part.source).dead_letters, model, calls.error(name))
             )
     if lifted.columns and policy == "skip":
-        dead_letters.append(skipped_row(base, output.model, [calls.failed(lifted.columns)]))
+        dead_letters.append(skipped_row(base, str(output.model), [calls.failed(lifted.columns)]))
     return replace(lifted.draft, where=tuple(where)), dead_letters
 
 

@@ -12,6 +12,8 @@ from msgspec.structs import astuple
 
 from millstream import __version__
 from millstream.core.decoding import from_json
+from millstream.core.encoding import to_json
+from millstream.core.node_id import NodeId
 from millstream.project.files import open_regular
 
 FILE = "run_results.json"
@@ -70,14 +72,14 @@ class TableChanges(Struct, frozen=True):
 class ModelResult(Struct, frozen=True):
     """The result of one model, or of a reference topic that is stored as a table."""
 
-    id: str
+    id: NodeId
     status: Status
     query: str
     """The query that it runs in, maybe with others; rows and time are those of the whole query."""
     rows_read: int = 0
     seconds: float = 0.0
     message: str = ""
-    reads: dict[str, int] = {}
+    reads: dict[NodeId, int] = {}
     """Records that the query read, by id of the source or model that owns the topic; empty if unknown."""
     rows_written: int | None = None
     """Records written to its topic, or rows for its table; None if that is not known."""
@@ -85,16 +87,16 @@ class ModelResult(Struct, frozen=True):
     """Rows of a table over tables that were inserted, updated or deleted; None for other models."""
     changes: TableChanges | None = None
     """The same in detail."""
-    skipped: dict[str, int] = {}
+    skipped: dict[NodeId, int] = {}
     """Skipped records: by source, those that could not be decoded; by the model's id, those on which a
     function failed."""
-    dead_letters: dict[str, int] = {}
+    dead_letters: dict[NodeId, int] = {}
     """Records that became dead letters, by the same ids."""
-    tests: dict[str, int] = {}
+    tests: dict[NodeId, int] = {}
     """Rows that failed its data tests before they were stored, by id of the test."""
-    unfinished: dict[str, int] = {}
+    unfinished: dict[NodeId, int] = {}
     """Records of a batch that did not complete, by the same ids as `reads`; the next build repeats it."""
-    backfilled: dict[str, int] = {}
+    backfilled: dict[NodeId, int] = {}
     """Records that it read again because it joined the query, by the same ids; they are not in `reads`."""
     expired: int = 0
     """Rows or keys of its state that expired; models that share a state count the same ones."""
@@ -107,7 +109,7 @@ class ModelResult(Struct, frozen=True):
 class FilterCounts(Struct, frozen=True):
     """How many of a topic's records a model wrote to its own topic, in all builds since its SQL changed."""
 
-    source: str
+    source: NodeId
     """The id of the source or model whose topic was read."""
     read: int
     written: int
@@ -125,9 +127,9 @@ class Arrivals(Struct, frozen=True):
 class TotalCounts(Struct, frozen=True):
     """The counts of all builds so far; see `millstream.results.selectivity`."""
 
-    filters: dict[str, FilterCounts] = field(default_factory=dict, name="kept")
+    filters: dict[NodeId, FilterCounts] = field(default_factory=dict, name="kept")
     """By id of a model."""
-    came: dict[str, Arrivals] = {}
+    came: dict[NodeId, Arrivals] = {}
     """By id of a source."""
 
 
@@ -162,7 +164,7 @@ def read_results(folder: Path, project: str, target: str) -> RunResults | None:
 
 def write_json(file: Path, value: Struct) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=2))
+    file.write_bytes(msgspec.json.format(to_json(value), indent=2))
 
 
 class _OfTarget(Protocol):

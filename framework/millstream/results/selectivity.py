@@ -14,6 +14,7 @@ from hashlib import blake2b
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Filter, Node, Output, Plan, TopicScan
 from millstream.plan.optimizer.context import PlanHints
 from millstream.plan.row_by_row import input_of_rows
@@ -24,11 +25,11 @@ LEAST_ROWS, LEAST_SECONDS = 100, 60.0
 
 
 class MeasuredFigures(Struct, frozen=True):
-    keeps: Mapping[str, float] = {}
+    keeps: Mapping[NodeId, float] = {}
     """By id of a model: the share of rows that its filter keeps."""
-    rows_per_second: Mapping[str, float] = {}
+    rows_per_second: Mapping[NodeId, float] = {}
     """By id of a source."""
-    counts: Mapping[str, tuple[int, float]] = {}
+    counts: Mapping[NodeId, tuple[int, float]] = {}
     """By id, the counts behind a figure: records, and those of them that were kept, or seconds."""
 
 
@@ -38,15 +39,17 @@ class MeasuredFigures(Struct, frozen=True):
 class FilterChain(Struct, frozen=True):
     """The operators between two topics, if each record gives at most one."""
 
-    source: str
-    filters: tuple[str, ...]
+    source: NodeId
+    filters: tuple[NodeId, ...]
     """The models whose filters it passes."""
     digest: str
 
 
-def chain_of(output: Output, outputs: Mapping[str, Output], reads: Mapping[str, int]) -> FilterChain | None:
+def chain_of(
+    output: Output, outputs: Mapping[NodeId, Output], reads: Mapping[NodeId, int]
+) -> FilterChain | None:
     """Follow a model to the topic that its query reads; None if rows are created, joined or grouped."""
-    filters: dict[str, None] = {}
+    filters: dict[NodeId, None] = {}
     digests = [output.input.fingerprint]
     node: Node | None = output.input
     while node is not None:
@@ -75,7 +78,7 @@ def with_counts(results: RunResults, before: RunResults | None, plan: Plan) -> R
     )
 
 
-def _filter_counts(results: RunResults, before: RunResults | None, plan: Plan) -> dict[str, FilterCounts]:
+def _filter_counts(results: RunResults, before: RunResults | None, plan: Plan) -> dict[NodeId, FilterCounts]:
     outputs = {output.model: output for output in plan.outputs}
     old = before.counted.filters if before else {}
     ids = {result.id for result in before.results} if before else set()
@@ -102,7 +105,7 @@ def _filter_counts(results: RunResults, before: RunResults | None, plan: Plan) -
     return counts
 
 
-def _arrived(results: RunResults, before: RunResults | None, old: TotalCounts) -> dict[str, Arrivals]:
+def _arrived(results: RunResults, before: RunResults | None, old: TotalCounts) -> dict[NodeId, Arrivals]:
     """Add the records that arrived since the previous build, which had read all records before."""
     arrivals = dict(old.came)
     if before is None or results.full_refresh:
@@ -116,14 +119,10 @@ def _arrived(results: RunResults, before: RunResults | None, old: TotalCounts) -
         if result.status == "success"
         for source in result.reads
     }
-    rows: dict[str, int] = {}
+    rows: dict[NodeId, int] = {}
     for result in results.results:
         for source, count in result.reads.items():
-            if (
-                result.status == "success"
-                and (result.query, source) in continued
-                and source.startswith("source.")
-            ):
+            if result.status == "success" and (result.query, source) in continued and source.kind == "source":
                 rows[source] = max(rows.get(source, 0), count)
     if seconds > 0:
         for source, count in rows.items():
@@ -144,7 +143,7 @@ def measure_figures(
     """
     if results is None:
         return MeasuredFigures()
-    shares: dict[str, tuple[tuple[str, ...], FilterCounts]] = {}
+    shares: dict[NodeId, tuple[tuple[NodeId, ...], FilterCounts]] = {}
     outputs = {output.model: output for output in plan.outputs}
     for id_, filtered in sorted(results.counted.filters.items()):
         if id_ in outputs and filtered.read >= LEAST_ROWS:
@@ -152,7 +151,7 @@ def measure_figures(
             if chain is not None and (chain.source, chain.digest) == (filtered.source, filtered.digest):
                 shares[id_] = (chain.filters, filtered)
     keeps, counts = _solved(shares, declared.keeps if declared else {})
-    rates: dict[str, float] = {}
+    rates: dict[NodeId, float] = {}
     for id_, came in sorted(results.counted.came.items()):
         if came.seconds >= LEAST_SECONDS:
             rates[id_] = round(came.rows / came.seconds, 2)
@@ -161,14 +160,14 @@ def measure_figures(
 
 
 def _solved(
-    shares: Mapping[str, tuple[tuple[str, ...], FilterCounts]], declared: Mapping[str, float]
-) -> tuple[dict[str, float], dict[str, tuple[int, float]]]:
+    shares: Mapping[NodeId, tuple[tuple[NodeId, ...], FilterCounts]], declared: Mapping[NodeId, float]
+) -> tuple[dict[NodeId, float], dict[NodeId, tuple[int, float]]]:
     """Derive the share of each model while exactly one share of a chain is unknown.
 
     Shares are rounded, so that filters with similar shares keep their written order.
     """
     exact = dict(declared)
-    counts: dict[str, tuple[int, float]] = {}
+    counts: dict[NodeId, tuple[int, float]] = {}
     pending = sorted(shares.items(), key=lambda share: (-share[1][1].read, share[0]))
     progress = True
     while progress:
@@ -196,7 +195,9 @@ def with_measured(declared: PlanHints, figures: MeasuredFigures, plan: Plan | No
     )
 
 
-def _filter_spans(keeps: Mapping[str, float], plan: Plan) -> Iterable[tuple[tuple[str, int, int], float]]:
+def _filter_spans(
+    keeps: Mapping[NodeId, float], plan: Plan
+) -> Iterable[tuple[tuple[NodeId, int, int], float]]:
     for node in plan.order:
         if isinstance(node, Filter) and len(node.models) == 1 and node.models[0] in keeps:
             (model,) = node.models

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream import __version__
+from millstream.core.node_id import NodeId
 from millstream.results.results import read_json, write_json
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class TestResult(Struct, frozen=True):
     """The result of one test."""
 
     id: str
+    """The text of its node id; pytest's name of a test in Python."""
     kind: Literal["unit_test", "test", "python"]
     status: Status
     seconds: float
@@ -56,7 +58,7 @@ class MissedPath(Struct, frozen=True):
 class ModelCoverage(Struct, frozen=True):
     """The coverage of a model by unit tests."""
 
-    id: str
+    id: NodeId
     path: str
     tests: int
     """The number of unit tests of this model itself, not of a downstream model."""
@@ -108,7 +110,9 @@ class TestRun:
             coverage,
             __version__,
         )
-        write_test_results(self._folder, with_earlier_results(run_results, self.before, self._manifest.nodes))
+        write_test_results(
+            self._folder, with_earlier_results(run_results, self.before, set(map(str, self._manifest.nodes)))
+        )
         return run_results
 
 

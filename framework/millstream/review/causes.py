@@ -9,12 +9,13 @@ from msgspec.structs import replace
 
 from millstream.compile.graph import walk_graph
 from millstream.compile.manifest import Manifest, ManifestNode
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Node
 from millstream.queries.topology import Topology
 from millstream.sameness.row_meaning import ModelMeaning, ModelMeanings, model_meanings
 from millstream.sameness.unchanged_models import SameRows
 
-Causes = frozenset[str]
+Causes = frozenset[NodeId]
 _NONE: Causes = frozenset()
 
 
@@ -42,7 +43,7 @@ class MeaningChange(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    changes: dict[str, MeaningChange]
+    changes: dict[NodeId, MeaningChange]
     """By id of the model."""
     before: ModelMeanings
     after: ModelMeanings
@@ -66,7 +67,7 @@ def compare_meanings(
         )
         for manifest, topology in (old, new)
     )
-    changes: dict[str, MeaningChange] = {}
+    changes: dict[NodeId, MeaningChange] = {}
     for id_ in new_models:  # each model after those that it reads
         if id_ in touched and id_ in before.by_sources:
             change = _change(new[0].nodes[id_], before, after, edited, changes)
@@ -76,9 +77,9 @@ def compare_meanings(
     return Comparison(_without(equal, changes) if equal else changes, before, after)
 
 
-def _without(equal: Causes, changes: Mapping[str, MeaningChange]) -> dict[str, MeaningChange]:
+def _without(equal: Causes, changes: Mapping[NodeId, MeaningChange]) -> dict[NodeId, MeaningChange]:
     """Return the changes without those that come from models with the same rows in other words."""
-    remaining_changes: dict[str, MeaningChange] = {}
+    remaining_changes: dict[NodeId, MeaningChange] = {}
     for id_, change in changes.items():
         columns = {name: causes - equal for name, causes in change.columns.items()}
         remaining = MeaningChange(
@@ -95,17 +96,17 @@ def _without(equal: Causes, changes: Mapping[str, MeaningChange]) -> dict[str, M
 
 def _touched(old: tuple[Manifest, Topology], new: tuple[Manifest, Topology], edited: Causes) -> Causes:
     """Return the models whose meaning can have changed: those that were edited, and all downstream."""
-    touched: set[str] = set(edited)
+    touched: set[NodeId] = set(edited)
     for manifest, topology in (old, new):
         for id_ in topology.catalog.models:
             node = manifest.nodes[id_]
-            reads = {*node.depends_on, *(f"function.{name}" for name in node.functions)}
+            reads = {*node.depends_on, *(NodeId("function", name) for name in node.functions)}
             if not touched.isdisjoint(reads):
                 touched.add(id_)
     return Causes(touched)
 
 
-def _read(manifest: Manifest, topology: Topology, models: Causes) -> dict[str, Node]:
+def _read(manifest: Manifest, topology: Topology, models: Causes) -> dict[NodeId, Node]:
     """Return the plan nodes of some models, and of all models upstream."""
     nodes = manifest.nodes
     parents = {id_: tuple(e for e in node.depends_on if e in nodes) for id_, node in nodes.items()}
@@ -113,7 +114,7 @@ def _read(manifest: Manifest, topology: Topology, models: Causes) -> dict[str, N
     return {id_: root for id_, root in topology.roots.items() if id_ in read}
 
 
-def _seeds(manifest: Manifest) -> dict[str, str]:
+def _seeds(manifest: Manifest) -> dict[NodeId, str]:
     return {id_: node.checksum for id_, node in manifest.nodes.items() if node.kind == "seed"}
 
 
@@ -122,12 +123,12 @@ def _change(
     before: ModelMeanings,
     after: ModelMeanings,
     edited: Causes,
-    changes: Mapping[str, MeaningChange],
+    changes: Mapping[NodeId, MeaningChange],
 ) -> MeaningChange:
     same = ModelMeaning("", {})
     sql_meanings = before.by_inputs.get(node.id, same), after.by_inputs.get(node.id, same)
     full_meanings = before.by_sources[node.id], after.by_sources[node.id]
-    functions = edited.intersection(f"function.{name}" for name in node.functions)
+    functions = edited.intersection(NodeId("function", name) for name in node.functions)
     itself = Causes((node.id,))
     if full_meanings[0].rows == full_meanings[1].rows:
         rows = _NONE
@@ -166,8 +167,10 @@ def _sql(meaning: ModelMeaning) -> ModelMeaning:
     return replace(meaning, retention="", extras={})
 
 
-def _above(read: Iterable[tuple[str, str]], edited: Causes, changes: Mapping[str, MeaningChange]) -> Causes:
-    causes: set[str] = set()
+def _above(
+    read: Iterable[tuple[NodeId, str]], edited: Causes, changes: Mapping[NodeId, MeaningChange]
+) -> Causes:
+    causes: set[NodeId] = set()
     for relation, column in read:
         if relation in edited:
             causes.add(relation)
@@ -176,7 +179,7 @@ def _above(read: Iterable[tuple[str, str]], edited: Causes, changes: Mapping[str
     return Causes(causes)
 
 
-def _above_rows(node: ManifestNode, edited: Causes, changes: Mapping[str, MeaningChange]) -> Causes:
+def _above_rows(node: ManifestNode, edited: Causes, changes: Mapping[NodeId, MeaningChange]) -> Causes:
     read = [(influence.relation, influence.column) for influence in node.influences]
     causes = set(_above(read, edited, changes))
     for relation in node.depends_on:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from millstream.compile.manifest import ManifestColumn, ManifestNode
+from millstream.core.node_id import NodeId
 from millstream.queries.differences import simplify_sql
 from millstream.review.causes import Comparison
 from millstream.review.readers import ColumnReaders
@@ -45,7 +46,7 @@ def column_changes(
 
 
 def _in_both(
-    id_: str,
+    id_: NodeId,
     was: ManifestColumn,
     now: ManifestColumn,
     readers: tuple[ColumnReaders, ColumnReaders],
@@ -68,20 +69,20 @@ def _in_both(
     return changes
 
 
-def _expression(meanings: ModelMeanings, id_: str, name: str) -> str:
+def _expression(meanings: ModelMeanings, id_: NodeId, name: str) -> str:
     """Return the expression of a column of an edited model; empty for other models."""
     return meanings.by_inputs[id_].columns.get(name, "") if id_ in meanings.by_inputs else ""
 
 
 def _with(
     readers: ColumnReaders,
-    id_: str,
+    id_: NodeId,
     name: str,
     kind: str,
     before: str = "",
     after: str = "",
     *,
-    because: tuple[str, ...] = (),
+    because: tuple[NodeId, ...] = (),
 ) -> ColumnChange:
     downstream = readers.downstream(id_, name)
     return ColumnChange(
@@ -98,7 +99,7 @@ def _with(
 
 
 def _renamed(
-    id_: str,
+    id_: NodeId,
     before: Mapping[str, ManifestColumn],
     after: Mapping[str, ManifestColumn],
     comparison: Comparison | None,

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from millstream.compile.manifest import Manifest, ManifestNode
 from millstream.core.diagram import Diagram, DiagramEdge, DiagramNode, Shape, write_mermaid
 from millstream.core.gc_pause import collector_paused
+from millstream.core.node_id import NodeId
 from millstream.review.contracts import contract_changes
 from millstream.review.cost import cost_rows, is_higher, rule_changes
 from millstream.review.nodes import NodeComparison
@@ -87,7 +88,7 @@ def with_state(nodes: Sequence[NodeChange], queries: Sequence[QueryChange]) -> t
     losing = {model for q in queries if q.status in NOT_SAME for model in q.models}
     return tuple(
         replace(node, parts=(*node.parts, "state"))
-        if node.kind == "model" and "state" not in node.parts and node.id.removeprefix("model.") in losing
+        if node.kind == "model" and "state" not in node.parts and node.id.shown_name in losing
         else node
         for node in nodes
     )
@@ -113,7 +114,7 @@ def _limits(old: ReviewedVersion) -> tuple[str, ...]:
     return (f"{old.name}: {old.less}. {compared} Changes of meaning, state and cost are unknown.",)
 
 
-def draw_changes(old: Manifest, new: Manifest, nodes: Mapping[str, NodeChange]) -> str:
+def draw_changes(old: Manifest, new: Manifest, nodes: Mapping[NodeId, NodeChange]) -> str:
     """Return a drawing; empty if nothing changed, or if it would be too large."""
     changed = {id_: change for id_, change in nodes.items() if change.kind in _DRAWN}
     before, after = _edges(old), _edges(new)
@@ -124,25 +125,28 @@ def draw_changes(old: Manifest, new: Manifest, nodes: Mapping[str, NodeChange]) 
     drawn = tuple(_node(id_, new.nodes.get(id_) or old.nodes.get(id_), changed.get(id_)) for id_ in ids)
     arrows = tuple(
         DiagramEdge(
-            *edge, line="plain" if edge in before & after else "added" if edge in after else "removed"
+            str(parent),
+            str(child),
+            line="plain" if edge in before & after else "added" if edge in after else "removed",
         )
         for edge in sorted(edges)
+        for parent, child in [edge]
     )
     return write_mermaid(Diagram(drawn, arrows, styles=_STYLES))
 
 
-def _node(id_: str, node: ManifestNode | None, change: NodeChange | None) -> DiagramNode:
-    name, style = id_.partition(".")[2], _style(change)
+def _node(id_: NodeId, node: ManifestNode | None, change: NodeChange | None) -> DiagramNode:
+    name, style = id_.name, _style(change)
     if node is None:
-        return DiagramNode(id_, (name,), style=style)
+        return DiagramNode(str(id_), (name,), style=style)
     if (stored := node.materialization) is None:
-        return DiagramNode(id_, (name, node.kind), shape=_SHAPES.get(node.kind, "box"), style=style)
+        return DiagramNode(str(id_), (name, node.kind), shape=_SHAPES.get(node.kind, "box"), style=style)
     if not stored.stored_as:
-        return DiagramNode(id_, (name,), style=style)
-    return DiagramNode(id_, (name, stored.word), shape="store", style=style)
+        return DiagramNode(str(id_), (name,), style=style)
+    return DiagramNode(str(id_), (name, stored.word), shape="store", style=style)
 
 
-def _edges(manifest: Manifest) -> set[tuple[str, str]]:
+def _edges(manifest: Manifest) -> set[tuple[NodeId, NodeId]]:
     return {(p, n.id) for n in manifest.nodes.values() if n.kind in _DRAWN for p in n.depends_on}
 
 

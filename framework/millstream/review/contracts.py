@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import DOUBLE, FLOAT, INTEGERS, UNKNOWN, Array, Decimal, Map, Row, Type, parse_type
 from millstream.formats.registry import DEFAULT_FORMAT, FormatName, format_of
 from millstream.outputs.registry import Materialization, StoredAs
@@ -37,7 +38,7 @@ class Contract(Struct, frozen=True):
 
     kind: StoredAs
     name: str
-    model: str
+    model: NodeId
     columns: dict[str, tuple[str, Type, bool]]
     """By name in lower case: name, type, and whether it can be NULL."""
     keys: tuple[str, ...] = ()
@@ -56,7 +57,10 @@ class Contract(Struct, frozen=True):
 
 
 def contract_changes(
-    old: ReviewedVersion, new: ReviewedVersion, nodes: Mapping[str, NodeChange], accept: Collection[str] = ()
+    old: ReviewedVersion,
+    new: ReviewedVersion,
+    nodes: Mapping[NodeId, NodeChange],
+    accept: Collection[str] = (),
 ) -> tuple[ContractChange, ...]:
     """Return the topics and tables that changed; `nodes` are the changes by id.
 
@@ -90,7 +94,7 @@ def contract_changes(
 def _sources(
     old: ReviewedVersion,
     new: ReviewedVersion,
-    nodes: Mapping[str, NodeChange],
+    nodes: Mapping[NodeId, NodeChange],
     schemas: tuple[Schemas, Schemas],
 ) -> Iterator[ContractChange]:
     """Yield the sources whose existing records no longer fit the declared types, or the newer schema."""
@@ -121,22 +125,22 @@ def _sources(
 _FATES = {"fail": "stop the query", "skip": "are skipped", "dead_letter": "become dead letters"}
 
 
-def _by_name(by_model: Mapping[str, Contract]) -> dict[tuple[str, str, str], Contract]:
+def _by_name(by_model: Mapping[NodeId, Contract]) -> dict[tuple[str, str, str], Contract]:
     """Return contracts by kind and name; if several models write a topic, by model, too."""
     writers = Counter((contract.kind, contract.name) for contract in by_model.values())
     return {
         (
             contract.kind,
             contract.name,
-            contract.model if writers[contract.kind, contract.name] > 1 else "",
+            str(contract.model) if writers[contract.kind, contract.name] > 1 else "",
         ): contract
         for contract in by_model.values()
     }
 
 
-def model_contracts(version: ReviewedVersion, left_out: Collection[str] = ()) -> dict[str, Contract]:
+def model_contracts(version: ReviewedVersion, left_out: Collection[NodeId] = ()) -> dict[NodeId, Contract]:
     """Return the contracts of a version by model."""
-    by_model: dict[str, Contract] = {}
+    by_model: dict[NodeId, Contract] = {}
     outputs = {o.model: o for o in version.topology.written.outputs} if version.topology else {}
     retracting = _retracting_nodes(version.topology.written) if version.topology else set()
     for node in version.manifest.nodes.values():
@@ -195,7 +199,7 @@ def _retracts(node: Node) -> bool:
 
 
 def _removed(was: Contract, now: Contract | None) -> ContractChange:
-    model = was.model.removeprefix("model.")
+    model = was.model.shown_name
     if now is None:
         why = f"{model} was removed: nothing writes to the {was.kind} any more"
     else:
@@ -334,7 +338,7 @@ def _table(was: Contract, now: Contract, accept: Collection[str]) -> Findings:
             yield "note", f"`build` and `run` can't change the type of `{shown}` to {after[1]} in {now.store}"
             yield "todo", _REPLACE
     if new := [shown for name, (shown, _, _) in now.columns.items() if name not in was.columns]:
-        names, stored = ", ".join(f"`{name}`" for name in new), f"stored:{now.model.removeprefix('model.')}"
+        names, stored = ", ".join(f"`{name}`" for name in new), f"stored:{now.model.shown_name}"
         without = f", `build --accept {stored}` leaves NULL" if stored in accept else ""
         yield "note", f"{names}: added to the table; `apply` fills existing rows{without}"
 

@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from msgspec.structs import asdict
 
 from millstream.compile.manifest import Manifest
+from millstream.core.node_id import NodeId
 from millstream.explain.savings import NAMES, Cost, plan_cost
 from millstream.plan.nodes import Output
 from millstream.plan.optimizer.driver import OptimizedPlan
@@ -69,7 +70,7 @@ def _cost(topology: Topology, groups: ModelGroups) -> Cost:
 
 
 def rule_changes(
-    old: OptimizedPlan, new: OptimizedPlan, nodes: Mapping[str, NodeChange], manifest: Manifest
+    old: OptimizedPlan, new: OptimizedPlan, nodes: Mapping[NodeId, NodeChange], manifest: Manifest
 ) -> tuple[RuleChange, ...]:
     """Return what rules do for models in one version only, except for added and removed models.
 
@@ -93,10 +94,10 @@ def rule_changes(
 
 
 def _rule_effects(
-    optimized: OptimizedPlan, ignored: AbstractSet[str]
-) -> dict[tuple[str, tuple[str, ...]], list[str]]:
+    optimized: OptimizedPlan, ignored: AbstractSet[NodeId]
+) -> dict[tuple[str, tuple[NodeId, ...]], list[str]]:
     """Return what each rule did, by rule and models."""
-    by_rule: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    by_rule: dict[tuple[str, tuple[NodeId, ...]], list[str]] = {}
     for step in optimized.steps:
         for change in step.changes:
             effects = by_rule.setdefault((step.rule, tuple(sorted(set(change.models) - ignored))), [])
@@ -106,7 +107,7 @@ def _rule_effects(
 
 
 def _edited_line(
-    models: Sequence[str], nodes: Mapping[str, NodeChange], manifest: Manifest
+    models: Sequence[NodeId], nodes: Mapping[NodeId, NodeChange], manifest: Manifest
 ) -> EditedLine | None:
     """Return the first edited line of the models, or else of a model that reads them."""
     readers = (n.id for n in manifest.nodes.values() if not set(models).isdisjoint(n.depends_on))

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.compile.graph import build_graph, walk_graph
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.records import Deployed, Offsets
 from millstream.plan.nodes import RowCheck
 from millstream.queries.topology import Topology
@@ -24,7 +25,7 @@ from millstream.review.version import ReviewedVersion, with_plan
 class DeferredRelations(Struct, frozen=True):
     """What is read from production."""
 
-    relations: frozenset[str] = frozenset()
+    relations: frozenset[NodeId] = frozenset()
     """Ids of models and reference topics."""
     began: dict[str, Offsets] = {}
     """Where the records begin that the running version of a topic has."""
@@ -50,10 +51,10 @@ def find_deferred(runs: Deployed, old: ReviewedVersion | None, new: ReviewedVers
     )
 
 
-def _stored(runs: Deployed) -> tuple[dict[str, str], dict[str, Offsets]]:
+def _stored(runs: Deployed) -> tuple[dict[NodeId, str], dict[NodeId, Offsets]]:
     """Return the topics of what production stores, empty for tables, and where their records begin."""
-    stored: dict[str, str] = {}
-    began: dict[str, Offsets] = {}
+    stored: dict[NodeId, str] = {}
+    began: dict[NodeId, Offsets] = {}
     for name, record in runs.records.items():
         if name in runs.never_started:
             continue
@@ -64,13 +65,13 @@ def _stored(runs: Deployed) -> tuple[dict[str, str], dict[str, Offsets]]:
     return stored, began
 
 
-def _topics(topology: Topology) -> Mapping[str, str]:
+def _topics(topology: Topology) -> Mapping[NodeId, str]:
     """Return the topics of all that the project stores, empty for tables."""
     outputs = {output.model: output.topic for output in topology.written.outputs}
     return outputs | {id_: "" for id_ in topology.plan.tables if id_ in topology.catalog.topics}
 
 
-def _unfit(old: Topology, new: Topology) -> set[str]:
+def _unfit(old: Topology, new: Topology) -> set[NodeId]:
     """Return the models whose own state or stored rows would not fit, whatever they share a query with."""
     compared = deployed_queries(_alone(old), _alone(new))
     before = {query.name: query for query in compared.old.queries}
@@ -88,7 +89,7 @@ def _alone(topology: Topology) -> Topology:
     return replace(topology, catalog=replace(catalog, target={**catalog.target, "grouping": "off"}))
 
 
-def _differently_tested(old: Topology, new: Topology) -> set[str]:
+def _differently_tested(old: Topology, new: Topology) -> set[NodeId]:
     """Return the models for which other tests decide which rows are stored."""
     before = {id_: _deciding(model.checks) for id_, model in old.catalog.models.items()}
     models = new.catalog.models.items()

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from msgspec.structs import replace
 
 from millstream.compile.manifest import Compiled
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.reuse_running import ReusedPlan
 from millstream.queries.verdict import AcceptedModels
 from millstream.review.compare import levels_of, review_versions, with_state
@@ -63,16 +64,16 @@ def sent_before(report: Review) -> tuple[str, ...]:
     sinks = [node for node in report.nodes if node.kind == "model" and node.stored.startswith("topic ")]
     changed = [node for node in sinks if node.rows or any(c.kind != "nullability" for c in node.columns)]
     edited = [node for node in changed if node.status in {"changed", "affected"}]
-    names = [node.id.removeprefix("model.") for node in edited]
+    names = [node.id.shown_name for node in edited]
     return tuple(name for name in names if name not in others)
 
 
-def untouched_columns(report: Review, new: Compiled) -> Mapping[str, tuple[str, ...]]:
+def untouched_columns(report: Review, new: Compiled) -> Mapping[NodeId, tuple[str, ...]]:
     """Return for each model the columns whose values did not change, as far as that is known."""
     if report.limits:
         return {}
     changes = {node.id: node for node in report.nodes}
-    columns: dict[str, tuple[str, ...]] = {}
+    columns: dict[NodeId, tuple[str, ...]] = {}
     for id_, node in new.manifest.nodes.items():
         change = changes.get(id_)
         edited = {column.name for column in change.columns} if change else set()

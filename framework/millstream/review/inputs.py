@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from millstream.compile.manifest import ManifestNode
+from millstream.core.node_id import NodeId
 from millstream.plan.from_sql.catalog import RowSpec, TopicSpec
 from millstream.review.columns import column_changes
 from millstream.review.edited_lines import edited_lines
@@ -85,7 +86,7 @@ def _functions(old: ReviewedVersion, new: ReviewedVersion) -> Iterator[NodeChang
     for name in sorted(before.keys() ^ after.keys()):
         status: Status = "added" if name in after else "removed"
         path = (before | after)[name].path
-        yield NodeChange(id=f"function.{name}", kind="function", status=status, path=path)
+        yield NodeChange(id=NodeId("function", name), kind="function", status=status, path=path)
     for name in sorted(before.keys() & after.keys()):
         was, now = before[name], after[name]
         what = [f"is `{now.signature}`, was `{was.signature}`"] if was.signature != now.signature else []
@@ -95,8 +96,9 @@ def _functions(old: ReviewedVersion, new: ReviewedVersion) -> Iterator[NodeChang
             what += _libraries(old, new, name)
         if what and digests[0] and digests[1]:
             yield NodeChange(
-                id=f"function.{name}", kind="function", status="changed", path=now.path, parts=("body",),
-                what=tuple(what), edited_lines=edited_lines(old.root, new.root, was.path, now.path),
+                id=NodeId("function", name), kind="function", status="changed", path=now.path,
+                parts=("body",), what=tuple(what),
+                edited_lines=edited_lines(old.root, new.root, was.path, now.path),
             )  # fmt: skip
 
 
@@ -125,7 +127,11 @@ def _settings(old: ReviewedVersion, new: ReviewedVersion) -> Iterator[NodeChange
     for sentence in [*options_sentences(before, after), *moved]:
         name = sentence.partition(" ")[0]
         yield NodeChange(
-            id=f"setting.{name}", kind="setting", status="changed", path="profiles.yml", what=(sentence,)
+            id=NodeId("setting", name),
+            kind="setting",
+            status="changed",
+            path="profiles.yml",
+            what=(sentence,),
         )
 
 
@@ -140,7 +146,7 @@ def other_changes(old: ReviewedVersion, new: ReviewedVersion) -> Iterator[NodeCh
 
 
 def _added_or_removed(
-    before: dict[str, ManifestNode], after: dict[str, ManifestNode]
+    before: dict[NodeId, ManifestNode], after: dict[NodeId, ManifestNode]
 ) -> Iterator[NodeChange]:
     for id_, node in before.items():
         if id_ not in after:

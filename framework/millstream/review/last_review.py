@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from millstream.compile.cache_files import FORMAT, read_file, write_file
 from millstream.compile.snapshot import inputs_digest
+from millstream.core.encoding import to_sorted_msgpack
 from millstream.project.settings import read_settings
 from millstream.project.values import Target
 from millstream.review.rebuild_cost import ReplayFigures
@@ -27,7 +28,7 @@ class CachedReview(Struct, frozen=True):
 def key_of(old: ReviewedVersion, new: ReviewedVersion, statistics: ReplayFigures) -> str:
     """Return a digest of everything that determines a review."""
     hashed = blake2b(f"{FORMAT} {SCHEMA_VERSION}".encode(), digest_size=16)
-    hashed.update(msgspec.msgpack.encode(statistics, order="deterministic"))
+    hashed.update(to_sorted_msgpack(statistics))
     for version in (old, new):
         facts = (version.name, version.commit, version.less, version.compiled.manifest)
         hashed.update(msgspec.msgpack.encode(facts, enc_hook=str, order="deterministic"))

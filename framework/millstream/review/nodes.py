@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from millstream.compile.manifest import ManifestNode
+from millstream.core.node_id import NodeId
 from millstream.project.settings import read_settings
 from millstream.review.causes import Causes, Comparison, MeaningChange, compare_meanings
 from millstream.review.columns import column_changes
@@ -26,8 +27,8 @@ class NodeComparison:
         self.old = old
         self.new = new
         self._readers = ColumnReaders(old.manifest), ColumnReaders(new.manifest)
-        self._edited: dict[str, NodeChange] = {}
-        self._reshaped: set[str] = set()
+        self._edited: dict[NodeId, NodeChange] = {}
+        self._reshaped: set[NodeId] = set()
         """Models with changed columns."""
         self._comparison: Comparison | None = None
 
@@ -69,7 +70,7 @@ class NodeComparison:
             if id_ in renamed:
                 old = before[renamed[id_]]
                 yield NodeChange(
-                    id=id_, kind="model", status="renamed", path=node.path, old_id=old.id,
+                    id=id_, kind="model", status="renamed", path=node.path, old_id=str(old.id),
                     parts=("relation",), what=(f"was called {old.name}; its rows are the same",),
                 )  # fmt: skip
             elif id_ not in before:
@@ -90,7 +91,9 @@ class NodeComparison:
             id=node.id, kind="model", status="removed", path=node.path, what=tuple(what), exposures=exposures
         )
 
-    def _renamed(self, before: dict[str, ManifestNode], after: dict[str, ManifestNode]) -> dict[str, str]:
+    def _renamed(
+        self, before: dict[NodeId, ManifestNode], after: dict[NodeId, ManifestNode]
+    ) -> dict[NodeId, NodeId]:
         """Pair new models with removed ones of the same meaning."""
         if self._comparison is None:
             return {}
@@ -99,7 +102,7 @@ class NodeComparison:
             for id_, meaning in self._comparison.before.by_sources.items()
             if id_ not in after and id_ in before
         }
-        renamed: dict[str, str] = {}
+        renamed: dict[NodeId, NodeId] = {}
         for id_, meaning in self._comparison.after.by_sources.items():
             if id_ not in before and (old := was.pop(_key(meaning, after[id_]), None)):
                 renamed[id_] = old
@@ -133,7 +136,7 @@ class NodeComparison:
             edited_lines=() if only_affected else self._model_lines(old, new, parts),
         )
 
-    def _because(self, new: ManifestNode, meaning: MeaningChange, parts: set[Part]) -> tuple[str, ...]:
+    def _because(self, new: ManifestNode, meaning: MeaningChange, parts: set[Part]) -> tuple[NodeId, ...]:
         causes = set(meaning.causes)
         if "contract" in parts and not causes:
             # Its columns changed with those of the relations that it reads.
@@ -169,8 +172,8 @@ class NodeComparison:
         parts: set[Part] = {
             part for part in ("relation", "contract", "configs", "body") if sentences.get(part)
         }
-        called = any(cause.startswith("function.") for cause in meaning.causes)
-        calls_edited = called and any(f"function.{name}" in self._edited for name in new.functions)
+        called = any(cause.kind == "function" for cause in meaning.causes)
+        calls_edited = called and any(NodeId("function", name) in self._edited for name in new.functions)
         by_itself = new.id in meaning.causes and not meaning.only_kept_rows
         if meaning.changed and (by_itself or calls_edited):
             parts.add("body")

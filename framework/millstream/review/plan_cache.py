@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from millstream.compile.cache_files import FORMAT, read_file, write_file
 from millstream.compile.manifest import Compiled
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Output, Plan
 from millstream.plan.optimizer.context import PlanChange
 from millstream.plan.optimizer.driver import OptimizedPlan, RuleStep
@@ -31,7 +32,7 @@ class _Plans(Struct, frozen=True):
     """The outputs as written, the outputs as optimized, and the nodes of models."""
     written: int
     """The number of outputs as written."""
-    models: tuple[str, ...]
+    models: tuple[NodeId, ...]
     steps: tuple[tuple[str, tuple[PlanChange, ...]], ...]
     """What each rule did, without the plans in between."""
 

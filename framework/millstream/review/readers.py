@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from millstream.compile.graph import walk_graph
 from millstream.compile.manifest import Manifest, ManifestNode
+from millstream.core.node_id import NodeId
 from millstream.review.values import ColumnUse
 
 _VALUES = {"direct", "computed"}
@@ -19,8 +20,8 @@ class ColumnReaders:
 
     def __init__(self, manifest: Manifest) -> None:
         self._manifest = manifest
-        self._direct: dict[tuple[str, str], list[ColumnUse]] = defaultdict(list)
-        children: dict[str, list[str]] = {id_: [] for id_ in manifest.nodes}
+        self._direct: dict[tuple[NodeId, str], list[ColumnUse]] = defaultdict(list)
+        children: dict[NodeId, list[NodeId]] = {id_: [] for id_ in manifest.nodes}
         for node in manifest.nodes.values():
             for parent in node.depends_on:
                 if parent in children:
@@ -35,17 +36,17 @@ class ColumnReaders:
                 )
         self._children = {id_: tuple(ids) for id_, ids in children.items()}
 
-    def of(self, id_: str, column: str) -> tuple[ColumnUse, ...]:
+    def of(self, id_: NodeId, column: str) -> tuple[ColumnUse, ...]:
         """Return the direct readers of a column."""
         readers = {(r.id, r.column, r.kind): r for r in self._direct.get((id_, column.lower()), ())}
         return tuple(readers[key] for key in sorted(readers))
 
-    def downstream(self, id_: str, column: str) -> tuple[str, ...]:
+    def downstream(self, id_: NodeId, column: str) -> tuple[NodeId, ...]:
         """Return the models that depend on a column, directly or not."""
-        reached: set[str] = set()
+        reached: set[NodeId] = set()
         level, seen = [(id_, column.lower())], {(id_, column.lower())}
         while level:
-            following: list[tuple[str, str]] = []
+            following: list[tuple[NodeId, str]] = []
             for start in level:
                 for reader in self._direct.get(start, ()):
                     reached.add(reader.id)
@@ -57,14 +58,14 @@ class ColumnReaders:
                         seen.add(end)
                         following.append(end)
             level = following
-        return tuple(sorted(node_id for node_id in reached if node_id.startswith("model.")))
+        return tuple(sorted(node_id for node_id in reached if node_id.kind == "model"))
 
-    def below(self, id_: str) -> frozenset[str]:
+    def below(self, id_: NodeId) -> frozenset[NodeId]:
         """Return the models that read a relation, directly or not."""
         reached = walk_graph((id_,), self._children) if id_ in self._children else frozenset()
-        return frozenset(node_id for node_id in reached if node_id.startswith("model."))
+        return frozenset(node_id for node_id in reached if node_id.kind == "model")
 
-    def exposures(self, id_: str, column: str, models: Iterable[str]) -> tuple[str, ...]:
+    def exposures(self, id_: NodeId, column: str, models: Iterable[NodeId]) -> tuple[str, ...]:
         """Return the exposures of a relation and of those models, and the metrics that name the column."""
         reached = {id_, *models}
         exposures: list[str] = []
@@ -76,7 +77,7 @@ class ColumnReaders:
                 exposures.append(f"{node.kind} {node.name}")
         return tuple(sorted(exposures))
 
-    def tests(self, id_: str, column: str) -> tuple[str, ...]:
+    def tests(self, id_: NodeId, column: str) -> tuple[str, ...]:
         """Return the tests of a column and those of the whole relation."""
         return tuple(
             sorted(

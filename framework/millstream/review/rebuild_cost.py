@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from millstream.compile.manifest import Manifest
+from millstream.core.node_id import NodeId
 from millstream.plan.durations import format_duration
 from millstream.queries.commands import APPLY
 from millstream.queries.plan import PhysicalPlan
@@ -36,14 +37,14 @@ class ReplayFigures(Struct, frozen=True):
 
     topics: Mapping[str, TopicFacts] = {}
     """By name."""
-    rows_per_second: Mapping[str, float] = {}
+    rows_per_second: Mapping[NodeId, float] = {}
     """The rate of each source, by id."""
     speed: Mapping[str, float] = {}
     """How many rows each query has read per second."""
 
 
 def collect_figures(
-    manifest: Manifest, rates: Mapping[str, float], results: RunResults | None
+    manifest: Manifest, rates: Mapping[NodeId, float], results: RunResults | None
 ) -> ReplayFigures:
     """Return what is known from the project and its last build."""
     topics: dict[str, TopicFacts] = {}
@@ -87,7 +88,7 @@ def plan_rebuild(query: Query, others: PhysicalPlan, statistics: ReplayFigures) 
     )
 
 
-def _read(topic: str, relation: str, statistics: ReplayFigures) -> ReplayRead:
+def _read(topic: str, relation: NodeId, statistics: ReplayFigures) -> ReplayRead:
     facts = statistics.topics.get(topic, TopicFacts())
     start = {"earliest": "its start", "latest": "its end"}.get(facts.starting, facts.starting)
     records = facts.records

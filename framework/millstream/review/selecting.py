@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from millstream.core.node_id import NodeId
 from millstream.review.compare import with_state
 from millstream.review.nodes import NodeComparison
 from millstream.review.rebuild_cost import ReplayFigures
@@ -22,7 +23,7 @@ class StateSelector:
         self._old = with_plan(old)
         self._new = with_plan(new, other=self._old)
 
-    def __call__(self, value: str) -> frozenset[str]:
+    def __call__(self, value: str) -> frozenset[NodeId]:
         before, after = self._old.manifest.nodes, self._new.manifest.nodes
         added = frozenset(after.keys() - before.keys())
         name, _, part = value.partition(".")
@@ -45,7 +46,7 @@ class StateSelector:
         return NodeComparison(self._old, self._new).changes()
 
     @cached_property
-    def _modified(self) -> frozenset[str]:
+    def _modified(self) -> frozenset[NodeId]:
         return frozenset(change.id for change in self._changes if set(change.parts) - _UNMODIFIED)
 
     @cached_property
@@ -57,8 +58,8 @@ class StateSelector:
         edited = {change.id for change in self._changes}
         # A model that only shares a query with an edited one loses its state with it.
         others = tuple(
-            NodeChange(id=f"model.{name}", kind="model", status="affected")
+            NodeChange(id=NodeId("model", name), kind="model", status="affected")
             for name in sorted(losing)
-            if f"model.{name}" not in edited
+            if NodeId("model", name) not in edited
         )
         return with_state((*self._changes, *others), queries)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 
-import msgspec
 from msgspec import Struct, structs
 
+from millstream.core.encoding import to_sorted_msgpack
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.intents import Apply
 from millstream.deploy.planning.newer_models import newer_models
 from millstream.deploy.planning.query_splits import QuerySplit
@@ -43,14 +44,14 @@ from millstream.sameness.unchanged_models import SameRows
 class _AtRest:
     """The content of all seeds and models that models read, directly or not, with their tests."""
 
-    def __init__(self, topology: Topology, seeds: Mapping[str, str]) -> None:
+    def __init__(self, topology: Topology, seeds: Mapping[NodeId, str]) -> None:
         self._outputs = {output.model: output for output in topology.written.outputs}
         self._seeds = seeds
-        self._sql_reads: dict[str, set[str]] = {}
+        self._sql_reads: dict[NodeId, set[NodeId]] = {}
         """The relations that the SQL of each model reads."""
 
-    def of(self, model: str) -> list[str]:
-        contents: dict[str, str] = {}
+    def of(self, model: NodeId) -> list[str]:
+        contents: dict[NodeId, str] = {}
         waiting = [self._read(model)]
         while waiting:
             for relation in waiting.pop():
@@ -62,7 +63,7 @@ class _AtRest:
                     waiting.append(self._read(relation) | _relations(output))
         return sorted(f"{relation} {content}" for relation, content in contents.items())
 
-    def _read(self, model: str) -> set[str]:
+    def _read(self, model: NodeId) -> set[NodeId]:
         if model not in self._sql_reads:
             nodes = in_order((self._outputs[model].input,))
             self._sql_reads[model] = {relation for node in nodes for relation in _relations(node)}
@@ -146,8 +147,8 @@ def deployed_changes(
 
 def _changes(
     reused: ReusedPlan,
-    homes: Mapping[str, str],
-    remaining: Collection[str],
+    homes: Mapping[NodeId, str],
+    remaining: Collection[NodeId],
     statistics: ReplayFigures,
     intent: Apply,
 ) -> Iterator[QueryChange]:
@@ -203,7 +204,7 @@ def _existing(
     )
 
 
-def _joined(query: Query, models: Iterable[str]) -> Iterator[str]:
+def _joined(query: Query, models: Iterable[NodeId]) -> Iterator[str]:
     for model in plain_names(models):
         if query.signature.stateful:
             yield f"{model} joins it, and gets records from now on"
@@ -211,7 +212,9 @@ def _joined(query: Query, models: Iterable[str]) -> Iterator[str]:
             yield f"{model} joins it, after a backfill of the records that the query has read"
 
 
-def _new(query: Query, homes: Mapping[str, str], new: PhysicalPlan, statistics: ReplayFigures) -> QueryChange:
+def _new(
+    query: Query, homes: Mapping[NodeId, str], new: PhysicalPlan, statistics: ReplayFigures
+) -> QueryChange:
     """Describe a query without a checkpoint; models that ran in other queries before start over in it."""
     moved = {model: homes[model] for model in query.stored if model in homes}
     reasons = tuple(
@@ -229,7 +232,7 @@ def _new(query: Query, homes: Mapping[str, str], new: PhysicalPlan, statistics: 
     )
 
 
-def _removed(was: QueryRecord, remaining: Collection[str]) -> QueryChange:
+def _removed(was: QueryRecord, remaining: Collection[NodeId]) -> QueryChange:
     moved = any(model in remaining for model in was.stored)
     note = (
         "its models run in other queries"
@@ -242,7 +245,7 @@ def _removed(was: QueryRecord, remaining: Collection[str]) -> QueryChange:
     )  # fmt: skip
 
 
-def differing_models(old: Topology, new: Topology) -> set[str]:
+def differing_models(old: Topology, new: Topology) -> set[NodeId]:
     """Return the stored models whose queries can have different signatures."""
     was, now = _digests(old, _edited(old, new)), _digests(new, _edited(new, old))
     changed = {model for model in was.keys() | now.keys() if was.get(model) != now.get(model)}
@@ -252,7 +255,7 @@ def differing_models(old: Topology, new: Topology) -> set[str]:
     return {model for model in changed if model not in before or before[model] != after.get(model)}
 
 
-def _edited(topology: Topology, other: Topology) -> set[str]:
+def _edited(topology: Topology, other: Topology) -> set[NodeId]:
     """Return the stored models that are not literally the same in another version."""
     settings, others = physical_settings(topology.catalog), physical_settings(other.catalog)
     if (settings.rules, settings.switched_off) != (others.rules, others.switched_off):
@@ -264,7 +267,7 @@ def _edited(topology: Topology, other: Topology) -> set[str]:
         if (others.functions.get(name), others.libraries.get(name)) != (digest, settings.libraries.get(name))
     }
     seeds = {id_ for id_, digest in settings.seeds.items() if others.seeds.get(id_) != digest}
-    edited: set[str] = set()
+    edited: set[NodeId] = set()
     changed: set[int] = set()
     for node in topology.written.order:  # models after those whose topics and tables they read
         if (
@@ -279,14 +282,14 @@ def _edited(topology: Topology, other: Topology) -> set[str]:
     return edited
 
 
-def _digests(topology: Topology, models: Collection[str]) -> dict[str, tuple[str, ...]]:
+def _digests(topology: Topology, models: Collection[NodeId]) -> dict[NodeId, tuple[str, ...]]:
     """Return for each model digests of all that determines the signature of its query."""
     settings = physical_settings(topology.catalog)
     functions = settings.functions
     written = {output.model: output.input for output in topology.written.outputs}
     rows = FilterDigests(written, ColumnMeanings(functions, written))
     at_rest = _AtRest(topology, settings.seeds)
-    digests: dict[str, tuple[str, ...]] = {}
+    digests: dict[NodeId, tuple[str, ...]] = {}
     for output in topology.plan.outputs:
         if output.model not in models:
             continue
@@ -305,20 +308,20 @@ def _digests(topology: Topology, models: Collection[str]) -> dict[str, tuple[str
     return digests | {output.model: (output.fingerprint,) for output in references}
 
 
-def _relations(node: Node) -> set[str]:
+def _relations(node: Node) -> set[NodeId]:
     """Return the relations that a node reads, also in subqueries."""
     reads = {relation for expression in node.expressions for relation in expression.reads}
     return reads | {node.relation} if node.relation else reads
 
 
-def _narrowed(topology: Topology, models: Collection[str]) -> dict[str, str]:
+def _narrowed(topology: Topology, models: Collection[NodeId]) -> dict[NodeId, str]:
     """Return for each model the fingerprint of its output without columns that only others read."""
     settings = physical_settings(topology.catalog)
     outputs = [output for output in topology.plan.outputs if output.model in models]
     if prune_columns.__name__ not in settings.rules:
         return {output.model: output.fingerprint for output in outputs}
-    off = msgspec.msgpack.encode(settings.switched_off, order="deterministic")
-    fingerprints: dict[str, str] = {}
+    off = to_sorted_msgpack(settings.switched_off)
+    fingerprints: dict[NodeId, str] = {}
     for output in outputs:
         compute = partial(_pruned, output, settings.switched_off)
         key = b"narrowed" + off + digest_nodes((output,))
@@ -326,7 +329,7 @@ def _narrowed(topology: Topology, models: Collection[str]) -> dict[str, str]:
     return fingerprints
 
 
-def _pruned(output: Output, switched_off: Mapping[str, frozenset[str]]) -> str:
+def _pruned(output: Output, switched_off: Mapping[NodeId, frozenset[str]]) -> str:
     plan = Plan((output,))
     plan, _ = prune_columns(plan, RuleContext(plan, PlanHints(), switched_off))
     return plan.outputs[0].fingerprint

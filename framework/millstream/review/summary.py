@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
+from millstream.core.node_id import NodeId
 from millstream.explain.savings import format_number
 from millstream.review.cost import main_costs
 from millstream.review.values import ContractChange, Level, NodeChange, QueryChange, Review
@@ -76,7 +77,9 @@ def find_lines(review: Review) -> Iterator[ReviewFinding]:
     yield from _changed_rows([node for node in review.nodes if _rows_change(node)], by_id)
 
 
-def _breaking(contracts: Iterable[ContractChange], nodes: dict[str, NodeChange]) -> Iterator[ReviewFinding]:
+def _breaking(
+    contracts: Iterable[ContractChange], nodes: dict[NodeId, NodeChange]
+) -> Iterator[ReviewFinding]:
     """Yield a line for all contracts that break for the same reason."""
     by_reason: dict[str, list[ContractChange]] = {}
     for contract in contracts:
@@ -97,12 +100,12 @@ def _rows_change(node: NodeChange) -> bool:
     return bool(node.stored) and (node.rows or any(column.kind == "meaning" for column in node.columns))
 
 
-def _changed_rows(nodes: Iterable[NodeChange], by_id: dict[str, NodeChange]) -> Iterator[ReviewFinding]:
+def _changed_rows(nodes: Iterable[NodeChange], by_id: dict[NodeId, NodeChange]) -> Iterator[ReviewFinding]:
     """Yield a line for all topics and tables whose rows change by the same edits."""
     by_reason: dict[str, list[NodeChange]] = {}
     for node in nodes:
         edits = [by_id[id_] for id_ in node.because or (node.id,) if id_ in by_id]
-        why = [f"`{edit.id.partition('.')[2]}` {edit.what[0]}" for edit in edits if edit.what]
+        why = [f"`{edit.id.name}` {edit.what[0]}" for edit in edits if edit.what]
         if not why:
             columns = [f"`{c.name}`" for c in node.columns if c.kind == "meaning"]
             shared = {c.because for c in node.columns if c.kind == "meaning"}

@@ -9,6 +9,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from millstream.core.node_id import NodeId
 from millstream.outputs.registry import StoredAs
 
 SCHEMA_VERSION = 2
@@ -33,7 +34,7 @@ class EditedLine(Struct, frozen=True):
 class ColumnUse(Struct, frozen=True):
     """A reader of a column: another column, or all rows of a model."""
 
-    id: str
+    id: NodeId
     column: str = ""
     """Empty: it decides which rows exist."""
     kind: str = ""
@@ -45,22 +46,22 @@ class ColumnChange(Struct, frozen=True, kw_only=True):
     kind: ColumnKind
     before: str = ""
     after: str = ""
-    because: tuple[str, ...] = ()
+    because: tuple[NodeId, ...] = ()
     """For a changed meaning, the ids of the nodes whose edit changed it; empty: it was edited here."""
     readers: tuple[ColumnUse, ...] = ()
     """Its direct readers."""
-    downstream: tuple[str, ...] = ()
+    downstream: tuple[NodeId, ...] = ()
     """Ids of all models that depend on it, directly or not."""
     exposures: tuple[str, ...] = ()
     """Names of exposures and metrics that depend on it."""
     tests: tuple[str, ...] = ()
-    """Its tests."""
+    """The names of its tests."""
 
 
 class NodeChange(Struct, frozen=True, kw_only=True):
     """A model, source, seed, function, exposure or setting."""
 
-    id: str
+    id: NodeId
     kind: str
     status: Status
     path: str = ""
@@ -74,7 +75,7 @@ class NodeChange(Struct, frozen=True, kw_only=True):
     """The changes, as sentences."""
     rows: bool = False
     """Which rows exist changed, and so did all columns."""
-    because: tuple[str, ...] = ()
+    because: tuple[NodeId, ...] = ()
     """For a node that is only affected, the ids of the nodes whose change affects it."""
     columns: tuple[ColumnChange, ...] = ()
     exposures: tuple[str, ...] = ()
@@ -142,7 +143,7 @@ class ContractChange(Struct, frozen=True, kw_only=True):
 
     kind: StoredAs
     name: str
-    model: str
+    model: NodeId
     status: Literal["added", "removed", "changed"]
     breaking: tuple[str, ...] = ()
     """What breaks existing readers."""
@@ -164,7 +165,7 @@ class RuleChange(Struct, frozen=True, kw_only=True):
     rule: str
     status: Literal["started", "stopped"]
     what: str
-    models: tuple[str, ...] = ()
+    models: tuple[NodeId, ...] = ()
     edited_line: EditedLine | None = field(default=None, name="place")
     """The edited line that caused it."""
 

@@ -12,6 +12,7 @@ from millstream.compile.artifacts import stored_catalog
 from millstream.compile.manifest import SCHEMA_VERSION, Compiled, Manifest, ManifestNode
 from millstream.core.decoding import from_json
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.queries.query_cache import QueryCache
 from millstream.queries.topology import Topology, compiled_topology
 from millstream.review.plan_cache import load_plan, save_plan
@@ -35,7 +36,7 @@ class ReviewedVersion(Struct, frozen=True):
     def manifest(self) -> Manifest:
         return self.compiled.manifest
 
-    def nodes_of(self, kind: str) -> dict[str, ManifestNode]:
+    def nodes_of(self, kind: str) -> dict[NodeId, ManifestNode]:
         return {id_: node for id_, node in self.manifest.nodes.items() if node.kind == kind}
 
 

@@ -66,7 +66,7 @@ def _relations(query: SqlQuery) -> Iterator[str]:
     for select in _selects(query):
         for relation in select.relations:
             if isinstance(relation.input, Scan):
-                name = relation.input.relation.partition(".")[2]
+                name = relation.input.relation.name
                 yield f"{relation.join} join {name}" if relation.join else name
 
 

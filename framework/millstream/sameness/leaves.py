@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from millstream.core.expressions import Expression, render_sql
+from millstream.core.node_id import NodeId
 from millstream.core.types import Field
 from millstream.formats.column_dependencies import reading_of
 from millstream.plan.from_sql.catalog import Catalog, RowSpec, TopicSpec
@@ -17,13 +18,13 @@ from millstream.queries.meanings import digest_text
 class LeafMeanings(Struct, frozen=True):
     """Texts that are equal if the rows and the columns of relations are read alike."""
 
-    rows: dict[str, str]
-    columns: dict[str, dict[str, str]]
+    rows: dict[NodeId, str]
+    columns: dict[NodeId, dict[str, str]]
     """By relation and name in lower case; of a seed, its rows say all."""
-    tables: dict[str, str]
+    tables: dict[NodeId, str]
     """What decides which rows the table of a reference topic has."""
 
-    def column(self, relation: str, name: str) -> str:
+    def column(self, relation: NodeId, name: str) -> str:
         columns = self.columns.get(relation)
         return self.rows.get(relation, "") if columns is None else columns.get(name.lower(), "")
 
@@ -31,19 +32,19 @@ class LeafMeanings(Struct, frozen=True):
         rows = self.tables.get(node.relation) if isinstance(node, TableScan) else None
         return self.rows.get(node.relation, "") if rows is None else rows
 
-    def rows_and_columns(self, relation: str) -> str:
+    def rows_and_columns(self, relation: NodeId) -> str:
         """Return what decides all rows and columns of a relation that is read as it is at rest."""
         columns = sorted(self.columns.get(relation, {}).items())
         rows = self.tables.get(relation, self.rows.get(relation, ""))
         return f"{rows} {columns}" if columns else rows
 
 
-def leaves_of(catalog: Catalog, seeds: Mapping[str, str]) -> LeafMeanings:
+def leaves_of(catalog: Catalog, seeds: Mapping[NodeId, str]) -> LeafMeanings:
     """Return the facts of all sources and seeds; `seeds` has digests of rows by id."""
     functions = {name: function.digest for name, function in catalog.functions.items()}
     rows = {id_: seeds.get(id_, "") for id_ in catalog.seeds}
-    columns: dict[str, dict[str, str]] = {}
-    tables: dict[str, str] = {}
+    columns: dict[NodeId, dict[str, str]] = {}
+    tables: dict[NodeId, str] = {}
     for id_, topic in catalog.topics.items():
         rows[id_] = f"{topic.topic} {topic.format.identity} {topic.key_type} {topic.key_format.identity}"
         rows[id_] += " versions" if topic.versions else ""

@@ -12,6 +12,7 @@ from collections.abc import Container, Iterable, Mapping
 from msgspec import Struct
 
 from millstream.core.expressions import Expression
+from millstream.core.node_id import NodeId
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.plan.from_sql.record_parts import TIMESTAMP_OPTION
 from millstream.plan.from_sql.rows_at_rest import inputs_at_rest, read_columns, rows_at_rest
@@ -56,18 +57,18 @@ class ModelMeaning(Struct, frozen=True):
 class ModelMeanings(Struct, frozen=True):
     """The meanings of models, by id."""
 
-    by_inputs: dict[str, ModelMeaning]
+    by_inputs: dict[NodeId, ModelMeaning]
     """In terms of the relations that each reads, regardless of the bodies of functions."""
-    by_sources: dict[str, ModelMeaning]
+    by_sources: dict[NodeId, ModelMeaning]
     """In terms of sources and seeds."""
 
 
 def model_meanings(
     catalog: Catalog,
-    seeds: Mapping[str, str],
-    roots: Mapping[str, Node],
-    models: Container[str],
-    edited: Container[str],
+    seeds: Mapping[NodeId, str],
+    roots: Mapping[NodeId, Node],
+    models: Container[NodeId],
+    edited: Container[NodeId],
 ) -> ModelMeanings:
     """Return the meanings of `models`; `seeds` has digests of rows by id.
 
@@ -79,8 +80,8 @@ def model_meanings(
     names = {id(root): id_ for id_, root in roots.items()}
     specs = {id(root): catalog.models[id_] for id_, root in roots.items()}
     deep = RowMeanings(functions, roots, {}, leaves, specs)
-    by_inputs: dict[str, ModelMeaning] = {}
-    by_sources: dict[str, ModelMeaning] = {}
+    by_inputs: dict[NodeId, ModelMeaning] = {}
+    by_sources: dict[NodeId, ModelMeaning] = {}
     for id_, root in roots.items():
         if id_ not in models:
             continue
@@ -113,8 +114,8 @@ class RowMeanings(ColumnMeanings):
     def __init__(
         self,
         functions: Mapping[str, str],
-        roots: Mapping[str, Node],
-        ends: Mapping[int, str],
+        roots: Mapping[NodeId, Node],
+        ends: Mapping[int, NodeId],
         leaves: LeafMeanings | None,
         specs: dict[int, ModelSpec],
     ) -> None:
@@ -126,8 +127,8 @@ class RowMeanings(ColumnMeanings):
         self._ends = ends
         self._leaves = leaves
         """Facts about sources and seeds besides their names; without them, a relation is its name."""
-        self._rows: dict[int, str] = dict(ends)
-        self._read: dict[int, frozenset[str]] = {id_: frozenset((name,)) for id_, name in ends.items()}
+        self._rows = {root: str(id_) for root, id_ in ends.items()}
+        self._read: dict[int, frozenset[NodeId]] = {id_: frozenset((name,)) for id_, name in ends.items()}
         """The relations that each node reads."""
         self._ordered: dict[int, list[Node]] = {}
         """The sides of each union, in a canonical order."""
@@ -176,7 +177,7 @@ class RowMeanings(ColumnMeanings):
         root = self._roots.get(node.relation)
         return {} if root is None else root.by_name
 
-    def _relation(self, relation: str) -> str:
+    def _relation(self, relation: NodeId) -> str:
         """Return the meaning of a whole relation that an expression reads by name."""
         root = self._roots.get(relation)
         if root is not None:
@@ -263,13 +264,15 @@ class RowMeanings(ColumnMeanings):
         self._ordered[id(node)] = sides
         return sides
 
-    def _reads(self, node: Node) -> frozenset[str]:
+    def _reads(self, node: Node) -> frozenset[NodeId]:
         """Return the relations that a node reads."""
         for current in in_order((node,), self._read):
             if isinstance(current, TopicScan | RowsScan):
                 self._read[id(current)] = frozenset((current.relation,))
             else:
-                self._read[id(current)] = frozenset[str]().union(*(self._read[id(e)] for e in current.inputs))
+                self._read[id(current)] = frozenset[NodeId]().union(
+                    *(self._read[id(e)] for e in current.inputs)
+                )
         return self._read[id(node)]
 
     def _content(self, side: Node) -> str:
@@ -285,7 +288,7 @@ class RowMeanings(ColumnMeanings):
                 retention = self.retention(root, self._specs[id(root)]) if isinstance(node, TableScan) else ""
                 return [self.rows(root), type(node).__name__, retention]
             case TopicScan() | RowsScan():
-                return [node.relation, self._leaves.rows_of(node) if self._leaves else ""]
+                return [str(node.relation), self._leaves.rows_of(node) if self._leaves else ""]
             case Decode():
                 # A record in a model's topic is a row of the model.
                 return below if self._written_columns(node) else [*below, node.on_bad_record, *node.unique_by]

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from millstream.core.cached_property import once
+from millstream.core.node_id import NodeId
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.plan.nodes import Node
 from millstream.sameness.row_meaning import function_digests
@@ -17,7 +18,7 @@ from millstream.sameness.row_meaning import function_digests
 if TYPE_CHECKING:
     from millstream.sameness.canonical_columns import EqualValues
 
-Version = tuple[Catalog, Mapping[str, Node]]
+Version = tuple[Catalog, Mapping[NodeId, Node]]
 """A catalog, and the root of each model as written."""
 
 
@@ -27,14 +28,14 @@ class SameRows:
     def __init__(self, old: Version, new: Version) -> None:
         self._old, self._new = old, new
         self._functions = function_digests(old[0]) == function_digests(new[0])
-        self._answers: dict[str, bool] = {}
+        self._answers: dict[NodeId, bool] = {}
 
-    def __contains__(self, id_: str) -> bool:
+    def __contains__(self, id_: NodeId) -> bool:
         if id_ not in self._answers:
             self._answers[id_] = self._is_same(id_)
         return self._answers[id_]
 
-    def _is_same(self, id_: str) -> bool:
+    def _is_same(self, id_: NodeId) -> bool:
         was, now = self._old[0].models.get(id_), self._new[0].models.get(id_)
         if was is None or now is None or not self._is_stored_alike(was, now):
             return False
@@ -60,7 +61,7 @@ class SameRows:
         return _storage(was, any_null=unread) == _storage(now, any_null=unread)
 
     @once
-    def _read(self) -> frozenset[str]:
+    def _read(self) -> frozenset[NodeId]:
         """The relations that any model reads, in either version."""
         models = (*self._old[0].models.values(), *self._new[0].models.values())
         return frozenset(relation for model in models for relation in model.reads)
@@ -85,12 +86,12 @@ def _storage(model: ModelSpec, *, any_null: bool) -> object:
     return model.materialization, types, model.options, kept_out
 
 
-def _is_view(catalog: Catalog, relation: str) -> bool:
+def _is_view(catalog: Catalog, relation: NodeId) -> bool:
     model = catalog.models.get(relation)
     return model is not None and model.materialization.inlined
 
 
-def _declared(catalog: Catalog, relation: str) -> object:
+def _declared(catalog: Catalog, relation: NodeId) -> object:
     """Return what can make the rows of a relation others, or the columns of what a model stores."""
     if (model := catalog.models.get(relation)) is not None:
         return model.columns

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
+from millstream.core.node_id import NodeId
 from millstream.project.values import Project, RowSource
 from millstream.sources.positions import Range
 from millstream.sources.registry import source_module
@@ -27,9 +28,9 @@ class SparkSource(Protocol):
         """Return the rows of a part of it, with metadata columns."""
 
 
-def spark_source(session: SparkSession, project: Project, relation: str) -> SparkSource:
+def spark_source(session: SparkSession, project: Project, relation: NodeId) -> SparkSource:
     """Return the source of a relation; `relation` is its id."""
-    source = project.sources[relation.removeprefix("source.")]
+    source = project.sources[relation.name]
     assert isinstance(source, RowSource), f"{relation} is read as records"
     connected: SparkSource = source_module(source.kind, "spark").connect(session, source, project)
     return connected

@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from msgspec.structs import replace as replaced
 from sqlglot import exp
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import INT, UNKNOWN
 from millstream.project.references import RESERVED_COLUMNS
 from millstream.project.values import Function
@@ -198,7 +199,7 @@ class Binder:
             self.findings.report(condition, "MS440", "QUALIFY can't contain an aggregate", remedy)
 
     def _order(
-        self, node: exp.Expr, evaluator: Evaluator, columns: list[BoundColumn], reads: AbstractSet[str]
+        self, node: exp.Expr, evaluator: Evaluator, columns: list[BoundColumn], reads: AbstractSet[NodeId]
     ) -> frozenset[Source]:
         rows = NOTHING
         evaluator.clause = "order"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from millstream.core.node_id import NodeId
 from millstream.project.values import Function
 from millstream.sql.clauses import SqlTokens
 from millstream.sql.query import Form, FormKind
@@ -41,7 +42,7 @@ class Findings:
         self.unsplit = False
         """A part is opaque over rows at rest, too."""
         self.called: set[str] = set()
-        self._forms: list[tuple[FormKind, AbstractSet[str], AbstractSet[str], int, int]] = []
+        self._forms: list[tuple[FormKind, AbstractSet[NodeId], AbstractSet[NodeId], int, int]] = []
         self.marks = TokenRoles(variant_paths)
 
     def report(self, node: exp.Expr, code: str, message: str, remedy: str = "", needle: str = "") -> None:
@@ -58,8 +59,8 @@ class Findings:
         self,
         kind: FormKind,
         where: exp.Expr | tuple[int, int],
-        reads: AbstractSet[str],
-        others: AbstractSet[str] = frozenset(),
+        reads: AbstractSet[NodeId],
+        others: AbstractSet[NodeId] = frozenset(),
     ) -> None:
         """Record a construct that needs more than one row; `reads` may still grow."""
         start, stop = where if isinstance(where, tuple) else span_of(where, self.sql)

@@ -13,6 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from millstream.core.expressions import Expression, Piece, Ref
+from millstream.core.node_id import NodeId
 from millstream.core.types import Type
 
 JoinKind = Literal["inner", "left", "right", "full", "semi", "anti", "cross"]
@@ -41,7 +42,7 @@ class AggregateCall(Struct, frozen=True, array_like=True):
 class Scan(Struct, frozen=True, tag="scan", array_like=True):
     """A model, seed or topic, by its node id."""
 
-    relation: str
+    relation: NodeId
 
 
 class Cte(Struct, frozen=True, tag="cte", array_like=True):
@@ -199,9 +200,9 @@ class Form(Struct, frozen=True, array_like=True):
     """A construct that needs more than one row; the plan decides what it means over a stream."""
 
     kind: FormKind
-    reads: tuple[str, ...]
+    reads: tuple[NodeId, ...]
     """The relations whose rows it needs, by node id."""
-    others: tuple[str, ...] = ()
+    others: tuple[NodeId, ...] = ()
     """For a join or a union, the relations of its other side."""
     start: int = 0
     stop: int = 0

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from millstream.core.errors import did_you_mean
 from millstream.core.expressions import Expression
+from millstream.core.node_id import NO_NODE, NodeId
 from millstream.core.types import BOOLEAN, UNKNOWN
 from millstream.sql import sets
 from millstream.sql.casts import cast_raises
@@ -164,13 +165,13 @@ class FromBinder:
     def _table(self, node: exp.Table) -> ScopeRelation:
         parts = tuple(part.name for part in node.parts)
         if len(parts) == 1 and (cte := self.ctes.get(parts[0].lower())):
-            self.findings.marks.relation(node, "")
+            self.findings.marks.relation(node, NO_NODE)
             return self._derived(cte, parts[0])
         relation = self.inputs.find(parts) or self.inputs.find(tuple(map(str.lower, parts)))
         if relation:
             self.findings.marks.relation(node, relation.id)
             self.scope.reads.add(relation.id)
-            open_ = relation.id if relation.open else ""
+            open_ = str(relation.id) if relation.open else ""
             return ScopeRelation(
                 parts[-1], bound_columns(relation), open_, parts[:-1], input=Scan(relation.id)
             )
@@ -233,7 +234,7 @@ class FromBinder:
                 self.scope.remove(relation)
 
     def _note_forms(
-        self, node: exp.Join, left: frozenset[str], right: frozenset[str], kind: str, side: str
+        self, node: exp.Join, left: frozenset[NodeId], right: frozenset[NodeId], kind: str, side: str
     ) -> None:
         alias = node.this.args.get("alias")
         where = node.this if isinstance(node.this, exp.Table) or alias is None else alias.this or node

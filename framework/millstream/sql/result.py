@@ -4,6 +4,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from sqlglot import exp
 
+from millstream.core.node_id import NodeId
 from millstream.sql.query import Body
 from millstream.sql.scope import NOTHING, BoundColumn, names_within, rename_columns
 from millstream.sql.values import Source
@@ -23,7 +24,7 @@ class BoundQuery(Struct, gc=False):
     """The key of the CTE, if it is one."""
     names: tuple[str, ...] = ()
     """The columns of `body`, if the alias of a CTE renames them."""
-    reads: frozenset[str] = frozenset()
+    reads: frozenset[NodeId] = frozenset()
     """The models, seeds and topics that it reads, by node id."""
 
 

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from millstream.core.expressions import Expression
+from millstream.core.node_id import NodeId
 from millstream.core.types import UNKNOWN, Type
 from millstream.sql.query import Body, Cte, DerivedTable, JoinKind, Scan
 from millstream.sql.values import Kind, Source
@@ -72,7 +73,7 @@ class ScopeRelation(Struct):
     alias: str
     columns: list[BoundColumn]
     open: str = ""
-    """The node id if there may be unlisted columns (`?` without a node); otherwise empty."""
+    """The text of the node id if there may be unlisted columns (`?` without a node); otherwise empty."""
     path: tuple[str, ...] = ()
     """The qualifier of its name, `models` of `models.orders`, unless it has an alias."""
     assumed: dict[str, BoundColumn] = field(default_factory=dict)
@@ -104,7 +105,9 @@ class ScopeRelation(Struct):
 
     def assume(self, name: str) -> BoundColumn:
         """Assume that an open relation has this column."""
-        sources: frozenset[Source] = frozenset({(self.open, name, "direct")}) if self.open != "?" else NOTHING
+        sources: frozenset[Source] = (
+            frozenset({(NodeId.parse(self.open), name, "direct")}) if self.open != "?" else NOTHING
+        )
         bound = BoundColumn(name, UNKNOWN, True, sources)
         return self.assumed.setdefault(name.lower(), bound)
 
@@ -157,7 +160,7 @@ class Scope:
         """Columns of USING, which exist once for both sides."""
         self.sides: dict[str, Refs] = {}
         """The columns that those are merged from."""
-        self.reads: set[str] = set()
+        self.reads: set[NodeId] = set()
         """The models, seeds and topics below its FROM clause, by node id."""
         self.joined: list[JoinedRelation] = []
         """All relations as written, including those hidden by semi joins."""

@@ -12,6 +12,7 @@ from msgspec import Struct
 from sqlglot import exp
 
 from millstream.core.expressions import Piece, Ref
+from millstream.core.node_id import NodeId
 from millstream.sql.changing_functions import is_special_time
 from millstream.sql.scope import Refs, Scope
 from millstream.sql.value import Value
@@ -41,7 +42,7 @@ class NamedRelation(Struct, gc=False):
     """A relation that SQL names."""
 
     stop: int
-    id: str
+    id: NodeId
     alias: str
     """The qualifier of its columns, if it has no written alias."""
 
@@ -139,7 +140,7 @@ class TokenRoles:
             return
         self.references[start] = ColumnRole(stop + 1, scope, refs, parts[-1].name, in_lambda, by_path, outer)
 
-    def relation(self, node: exp.Table, id_: str) -> None:
+    def relation(self, node: exp.Table, id_: NodeId) -> None:
         """Mark a model, seed or topic, or a CTE if there is no id."""
         first, last = node.parts[0].meta, node.parts[-1].meta
         if "start" not in first or "end" not in last:

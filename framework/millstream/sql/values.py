@@ -5,11 +5,12 @@ from typing import Literal
 from msgspec import Struct
 
 from millstream.core.errors import UnlocatedDiagnostic
+from millstream.core.node_id import NodeId
 from millstream.core.types import Type
 from millstream.sql.query import SqlQuery
 
 Kind = Literal["direct", "computed", "filter", "join", "group", "order"]
-Source = tuple[str, str, Kind]
+Source = tuple[NodeId, str, Kind]
 """Node id, column, and kind of influence."""
 
 
@@ -71,7 +72,7 @@ class RelationColumn(Struct, frozen=True):
 class InputRelation(Struct, frozen=True):
     """A model, seed or topic that SQL can read."""
 
-    id: str
+    id: NodeId
     columns: tuple[RelationColumn, ...]
     open: bool = False
     """Some of its columns are unknown, so any name is assumed to exist."""

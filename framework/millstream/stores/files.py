@@ -11,6 +11,7 @@ import msgspec
 
 from millstream.core.atomic import replace_file
 from millstream.core.decoding import from_json
+from millstream.core.encoding import to_json
 from millstream.core.own_folder import make_folder
 from millstream.project.folders import local_path
 
@@ -47,7 +48,7 @@ def read_json(files: Files, path: str, type_: type[T]) -> T | None:
 
 
 def write_json(files: Files, path: str, value: object) -> None:
-    files.write(path, msgspec.json.format(msgspec.json.encode(value), indent=1))
+    files.write(path, msgspec.json.format(to_json(value), indent=1))
 
 
 class LocalFiles:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.project.values import Target
 from millstream.stores.registry import DEFAULT, configured_stores, store_declaration, store_module
 from millstream.stores.tables.relations import StoredRelation
@@ -37,13 +38,13 @@ class LocalTables(Protocol):
     def drop_all(self) -> None:
         """Drop all tables of an environment in a database."""
 
-    def is_read(self, relation: str, offsets: Sequence[Mapping[str, Any]], /) -> bool:
+    def is_read(self, relation: NodeId, offsets: Sequence[Mapping[str, Any]], /) -> bool:
         """Whether a query has read all changes of a table; False if that is unknown.
 
         `offsets` are those up to which it has read its sources, as Spark's JSON.
         """
 
-    def version(self, relation: str, /) -> str | None:
+    def version(self, relation: NodeId, /) -> str | None:
         """Return what differs after each change of a table; None if that is unknown."""
 
     def reached(self) -> str:
@@ -53,15 +54,15 @@ class LocalTables(Protocol):
         """Return where tables are that `clean` keeps, for messages; `clean` only removes `removed_folder`."""
 
 
-def store_of(relation: str, model_store: str | None, target: Target) -> str:
+def store_of(relation: NodeId, model_store: str | None, target: Target) -> str:
     """Return the store of a model's table or of a reference topic; a `model_store` takes precedence."""
     settings = target.settings.get("tables") or {}
     store: str = model_store or settings.get("store") or DEFAULT
-    if relation.startswith("source."):
+    if relation.kind == "source":
         return DEFAULT
     if store in configured_stores(settings):
         return store
-    declared, name = store_declaration(store), relation.partition(".")[2]
+    declared, name = store_declaration(store), relation.name
     message = (
         f"the table '{name}' is stored in {declared.title}, which target '{target.name}' does not configure"
     )

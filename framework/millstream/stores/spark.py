@@ -17,6 +17,7 @@ from msgspec import Struct
 from pyspark.sql import DataFrame, SparkSession
 
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Column
 from millstream.project.values import Target
 from millstream.queries.values import TableOutput
@@ -91,22 +92,22 @@ class SparkTables(Protocol):
     def has_rows(self, table: TableOutput) -> bool:
         """Return whether a table exists and is not empty."""
 
-    def exists(self, relation: str) -> bool:
+    def exists(self, relation: NodeId) -> bool:
         """Return whether a table that is read exists."""
 
-    def rows(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
+    def rows(self, session: SparkSession, relation: NodeId, columns: Iterable[Column]) -> DataFrame:
         """Return the current rows of a table, with those of `columns` that it has; all if there are none.
 
         Each batch that scans them sees the newest version.
         """
 
-    def copied(self, relation: str, cached_version: TableVersion | None) -> CopiedRows | None:
+    def copied(self, relation: NodeId, cached_version: TableVersion | None) -> CopiedRows | None:
         """Return the rows of a table of few rows, if they are the same as those that Spark would read.
 
         Without Spark's jobs; the rows of a `cached_version` are not read again.
         """
 
-    def size(self, session: SparkSession, relation: str) -> int:
+    def size(self, session: SparkSession, relation: NodeId) -> int:
         """Return the bytes of a table's newest version."""
 
     def noted(self, session: SparkSession, table: TableOutput) -> StoredNote:
@@ -119,10 +120,10 @@ class SparkTables(Protocol):
 class StreamedTables(SparkTables, Protocol):
     """The tables of a store that declares a change feed."""
 
-    def changes(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
+    def changes(self, session: SparkSession, relation: NodeId, columns: Iterable[Column]) -> DataFrame:
         """Return a stream of the newest version of each changed row; `_deleted` marks deleted rows."""
 
-    def feed(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
+    def feed(self, session: SparkSession, relation: NodeId, columns: Iterable[Column]) -> DataFrame:
         """Return a stream of the rows that changed, each as it was and as it is, in no order.
 
         `KIND` is as in `changed_rows`; `COMMITTED` is the number of the version that changed the row, and
@@ -132,18 +133,18 @@ class StreamedTables(SparkTables, Protocol):
     def is_at_first_rows(self, offset: Mapping[str, Any]) -> bool:
         """Return whether an offset of the stream is before the end of the rows with which it began."""
 
-    def newest(self, session: SparkSession, relation: str) -> TableVersion:
+    def newest(self, session: SparkSession, relation: NodeId) -> TableVersion:
         """Return the newest version of a table."""
 
-    def record_changes(self, session: SparkSession, relation: str) -> None:
+    def record_changes(self, session: SparkSession, relation: NodeId) -> None:
         """Let a table record its changes from now on, if it does not yet."""
 
     def rows_at(
-        self, session: SparkSession, relation: str, version: int, columns: Iterable[Column] = ()
+        self, session: SparkSession, relation: NodeId, version: int, columns: Iterable[Column] = ()
     ) -> DataFrame:
         """Return the rows of a version, with those of `columns` that it has; all if there are none."""
 
-    def changed_rows(self, session: SparkSession, relation: str, after: int, until: int) -> DataFrame:
+    def changed_rows(self, session: SparkSession, relation: NodeId, after: int, until: int) -> DataFrame:
         """Return the rows that changed after a version, each as it was and as it is.
 
         The column `_change_type` is `insert`, `update_preimage`, `update_postimage` or `delete`.
@@ -156,13 +157,13 @@ def spark_tables(store: str, target: Target, root: Path, session: SparkSession) 
 
 
 def streamed_tables(
-    relation: str, store: str, target: Target, root: Path, session: SparkSession
+    relation: NodeId, store: str, target: Target, root: Path, session: SparkSession
 ) -> StreamedTables:
     """Return a store's tables, or refuse if the store has no change feed for `relation`."""
     if store_declaration(store).change_feed:
         tables: StreamedTables = store_module(store, "spark").connect(target, root, session)
         return tables
-    name = relation.partition(".")[2]
+    name = relation.name
     message = f"'{name}' is stored in {store_declaration(store).title}, which has no change feed"
     remedy = f"give '{name}' {choices_with_change_feed()}, or look it up in a join"
     raise MillstreamError(Diagnostic("MS875", message, None, remedy))

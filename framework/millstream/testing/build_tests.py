@@ -71,5 +71,5 @@ def _timed(session: TestSession, node: ManifestNode) -> tuple[TestOutcome, float
 def title_of(node: ManifestNode) -> str:
     """Name what a test is of: a relation, or the SQL file of the test."""
     if node.kind != "test":
-        return node.depends_on[0].partition(".")[2]
-    return tested_relation(node).partition(".")[2] if node.test else node.path
+        return node.depends_on[0].name
+    return tested_relation(node).name if node.test else node.path

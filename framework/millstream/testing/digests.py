@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Any
 
-import msgspec
-
 from millstream import __version__
+from millstream.core.encoding import to_sorted_json
 
 
 def digest_values(parts: Iterable[Any]) -> str | None:
@@ -16,7 +15,7 @@ def digest_values(parts: Iterable[Any]) -> str | None:
     hashed = blake2b(__version__.encode(), digest_size=16)
     try:
         for part in parts:
-            hashed.update(msgspec.json.encode(part, order="deterministic") + b"\n")
+            hashed.update(to_sorted_json(part) + b"\n")
     except TypeError:
         return None
     return hashed.hexdigest()

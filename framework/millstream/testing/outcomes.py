@@ -41,7 +41,7 @@ class TestOutcome(Struct, frozen=True):
         kind: Literal["unit_test", "test"] = "unit_test" if node.kind == "unit_test" else "test"
         warned = self.diagnostics[0].message if self.status == "warn" else ""
         return TestResult(
-            node.id,
+            str(node.id),
             kind,
             self.status,
             round(seconds, 3),

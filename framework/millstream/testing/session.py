@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from millstream.compile.manifest import ManifestNode
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.deploy.checkpoints.environments import restore_environment
 from millstream.engine.spark.registry import UsedRegistry, use_registry, used_registry
 from millstream.project.folders import target_folder
@@ -56,7 +57,7 @@ class TestSession:
         self._variants: dict[str, tuple[Variant, UnitRelations, StreamingChecks]] = {}
         self._lock = threading.RLock()
         self._starting = threading.Lock()
-        self.coverage: list[tuple[str, RowCoverage]] | None = None
+        self.coverage: list[tuple[NodeId, RowCoverage]] | None = None
         """What each test reaches, with the tested model; None: not measured."""
         self.needs_jars = False
         """Spark needs the target's jars to read stored rows."""
@@ -68,7 +69,7 @@ class TestSession:
         return self._variant(Overrides())[0]
 
     @property
-    def nodes(self) -> Mapping[str, ManifestNode]:
+    def nodes(self) -> Mapping[NodeId, ManifestNode]:
         return self.main.compiled.manifest.nodes
 
     def _variant(self, overrides: Overrides) -> tuple[Variant, UnitRelations, StreamingChecks]:
@@ -91,9 +92,9 @@ class TestSession:
 
     # -- unit tests
 
-    def unit_test(self, id_: str) -> UnitTest:
+    def unit_test(self, id_: NodeId) -> UnitTest:
         project = self.main.project
-        return next(u for u in project.unit_tests if f"unit_test.{u.model}.{u.name}" == id_)
+        return next(u for u in project.unit_tests if NodeId("unit_test", f"{u.model}.{u.name}") == id_)
 
     def judge(self, unit: UnitTest) -> UnitVerdict:
         """Run a unit test; raise if the test itself is invalid."""

@@ -8,6 +8,7 @@ from millstream.cli.build_progress import BuildProgress
 from millstream.cli.build_summary import format_build_summary, phase_seconds
 from millstream.cli.output import OutputStyle
 from millstream.core.errors import Diagnostic
+from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 from millstream.deploy.values import QueryStarted, RunEnded, SetupStep
 from millstream.engine.queries.results import (
@@ -35,15 +36,17 @@ from millstream.testing.outcomes import TestOutcome
 from millstream.testing.styled_text import styled_line
 
 QUERY = Query(
-    name="events_topics", kind="stateless", models=("model.plain",), sources=(), reads=(), steps=(), sql="",
-    deliver=ToKafka((SinkOutput("model.plain", Sink("plain")),)), output_mode="append", signature=QuerySignature((), ()),
+    name="events_topics", kind="stateless", models=(NodeId("model", "plain"),), sources=(), reads=(), steps=(), sql="",
+    deliver=ToKafka((SinkOutput(NodeId("model", "plain"), Sink("plain")),)), output_mode="append", signature=QuerySignature((), ()),
     memory=MemoryEstimate(None, ""),
 )  # fmt: skip
 
 
 def test_skipped_records_are_shown_below_their_query(capfd):
     progress = BuildProgress(OutputStyle(color=False, json=False, quiet=False))
-    counts = RecordCounts({"source.web.events": 1200, "model.plain": 1}, {"source.web.hits": 2})
+    counts = RecordCounts(
+        {NodeId("source", "web.events"): 1200, NodeId("model", "plain"): 1}, {NodeId("source", "web.hits"): 2}
+    )
     progress.handle(QueryStarted(QUERY))
     progress.handle(RunEnded(QueryResult("events_topics", "success", 5000, 1.5, counts=counts)))
     progress.console.file.close()
@@ -66,9 +69,9 @@ def lines_of(capfd, query, result):
 
 def test_a_query_that_only_sends_dead_letters_shows_how_many(capfd):
     query = replace(
-        QUERY, name="orders_dead_letters", deliver=ToKafka((DeadLetters("source.orders", "bad"),))
+        QUERY, name="orders_dead_letters", deliver=ToKafka((DeadLetters(NodeId("source", "orders"), "bad"),))
     )
-    counts = RecordCounts(dead_letters={"source.orders": 12})
+    counts = RecordCounts(dead_letters={NodeId("source", "orders"): 12})
     line, *more = lines_of(
         capfd, query, QueryResult("orders_dead_letters", "success", 10_000, 2.0, counts=counts)
     )
@@ -82,7 +85,9 @@ def test_one_row_is_no_rows(capfd):
 
 
 def test_what_expired_is_shown_by_state(capfd):
-    totals = StatefulOperator("totals", "aggregate", (), models=("model.totals", "model.plain"), number=1)
+    totals = StatefulOperator(
+        "totals", "aggregate", (), models=(NodeId("model", "totals"), NodeId("model", "plain")), number=1
+    )
     operators = (totals, replace(totals, kind="join", number=0))
     query = replace(QUERY, output_mode="update", signature=QuerySignature((), operators))
     assert rows_of_states(query, (0, 0)) == ()
@@ -95,17 +100,19 @@ def test_what_expired_is_shown_by_state(capfd):
         "  2,408 groups of state expired: totals, plain",
     ]
     # Which one the third is, is unknown.
-    assert rows_of_states(query, (1, 2, 3)) == (StateRows("", ("model.totals", "model.plain"), 6),)
+    assert rows_of_states(query, (1, 2, 3)) == (
+        StateRows("", (NodeId("model", "totals"), NodeId("model", "plain")), 6),
+    )
 
 
 def test_late_rows_and_closed_windows_are_shown(capfd):
-    windows = StatefulOperator("minutes", "aggregate", (), models=("model.minutes",))
-    source = TopicRead("events", "source.web.events", "events")
+    windows = StatefulOperator("minutes", "aggregate", (), models=(NodeId("model", "minutes"),))
+    source = TopicRead("events", NodeId("source", "web.events"), "events")
     query = replace(
         QUERY,
         sources=(source,),
         signature=QuerySignature((), (windows,)),
-        delays=(("source.web.events", "1 minute"),),
+        delays=((NodeId("source", "web.events"), "1 minute"),),
     )
     result = QueryResult(
         "events_topics",
@@ -132,7 +139,9 @@ def test_a_table_over_tables_shows_how_many_of_its_rows_changed(capfd):
 def test_lines_fit_on_a_narrow_terminal(monkeypatch, capfd):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "70")
-    many = tuple(SinkOutput(f"model.events_of_{number}", Sink(f"topic{number}")) for number in range(9))
+    many = tuple(
+        SinkOutput(NodeId("model", f"events_of_{number}"), Sink(f"topic{number}")) for number in range(9)
+    )
     query = replace(QUERY, deliver=ToKafka(many))
     (line,) = lines_of(capfd, query, QueryResult("events_topics", "success", 5000, 1.5))
     assert len(Text.from_ansi(line).plain) == 70
@@ -223,7 +232,9 @@ def test_the_times_of_phases_add_up(seconds):
 
 def test_one_summary_counts_models_and_tests():
     def line(models, tests, unchanged=0, **options):
-        models_run = tuple(ModelResult(f"model.m{n}", status, "q") for n, status in enumerate(models))
+        models_run = tuple(
+            ModelResult(NodeId("model", f"m{n}"), status, "q") for n, status in enumerate(models)
+        )
         results = RunResults("build", "shop", "local", "", 1.0, models_run)
         ended = [TestResult(f"test.t{n}", "test", status, 0.1, "m.yml", 1) for n, status in enumerate(tests)]
         ended = [replace(test, unchanged=n < unchanged) for n, test in enumerate(ended)]

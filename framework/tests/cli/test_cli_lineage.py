@@ -9,24 +9,33 @@ from millstream.compile.lineage.values import Lineage, LineageEdge, LineageEnd
 from millstream.compile.manifest import Influence, Manifest, ManifestColumn, ManifestNode
 from millstream.core.diagram import write_dot, write_mermaid
 from millstream.core.errors import MillstreamError
+from millstream.core.node_id import NodeId
 
 
 def node(id_: str, depends_on=(), columns=(), influences=()) -> ManifestNode:
     kind, _, name = id_.partition(".")
     return ManifestNode(
-        id=id_,
+        id=NodeId.parse(id_),
         kind=kind,
         name=name.rpartition(".")[2],
         path=f"{name}.sql",
         fqn=("shop", name),
-        depends_on=tuple(depends_on),
+        depends_on=tuple(map(NodeId.parse, depends_on)),
         columns=tuple(columns),
-        influences=tuple(Influence(*influence) for influence in influences),
+        influences=tuple(
+            Influence(NodeId.parse(relation), column, kind) for relation, column, kind in influences
+        ),
     )
 
 
 def column(name: str, *influences: tuple[str, str, str]) -> ManifestColumn:
-    return ManifestColumn(name, "bigint", influences=tuple(Influence(*influence) for influence in influences))
+    return ManifestColumn(
+        name,
+        "bigint",
+        influences=tuple(
+            Influence(NodeId.parse(relation), column, kind) for relation, column, kind in influences
+        ),
+    )
 
 
 def manifest(*nodes: ManifestNode) -> Manifest:
@@ -52,7 +61,7 @@ def lines(lineage: Lineage) -> list[str]:
 
 
 def test_nodes_above_and_below():
-    assert lines(lineage_of(SHOP, LineageEnd("model.b"))) == [
+    assert lines(lineage_of(SHOP, LineageEnd(NodeId("model", "b")))) == [
         "model.b",
         "upstream",
         "└── model.a",
@@ -63,7 +72,7 @@ def test_nodes_above_and_below():
 
 
 def test_what_was_drawn_is_not_drawn_again():
-    assert lines(lineage_of(SHOP, LineageEnd("model.c"), downstream=False)) == [
+    assert lines(lineage_of(SHOP, LineageEnd(NodeId("model", "c")), downstream=False)) == [
         "model.c",
         "upstream",
         "├── model.a",
@@ -74,14 +83,14 @@ def test_what_was_drawn_is_not_drawn_again():
 
 
 def test_depth_limits_the_steps():
-    assert lines(lineage_of(SHOP, LineageEnd("model.b"), downstream=False, depth=1))[1:] == [
+    assert lines(lineage_of(SHOP, LineageEnd(NodeId("model", "b")), downstream=False, depth=1))[1:] == [
         "upstream",
         "└── model.a",
     ]
 
 
 def test_a_column_with_the_kinds_of_its_influences():
-    assert lines(lineage_of(SHOP, LineageEnd("model.c", "total"))) == [
+    assert lines(lineage_of(SHOP, LineageEnd(NodeId("model", "c"), "total"))) == [
         "model.c.total",
         "upstream",
         "└── direct model.b.total",
@@ -92,14 +101,16 @@ def test_a_column_with_the_kinds_of_its_influences():
 
 
 def test_what_a_column_decides_downstream():
-    lineage = lineage_of(SHOP, LineageEnd("source.web.clicks", "kind"))
+    lineage = lineage_of(SHOP, LineageEnd(NodeId("source", "web.clicks"), "kind"))
     assert lineage.downstream == (
-        LineageEdge(LineageEnd("source.web.clicks", "kind"), LineageEnd("model.a"), "filter"),
+        LineageEdge(
+            LineageEnd(NodeId("source", "web.clicks"), "kind"), LineageEnd(NodeId("model", "a")), "filter"
+        ),
     )
 
 
 def test_a_values_way_downstream():
-    assert lines(lineage_of(SHOP, LineageEnd("source.web.clicks", "amount"))) == [
+    assert lines(lineage_of(SHOP, LineageEnd(NodeId("source", "web.clicks"), "amount"))) == [
         "source.web.clicks.amount",
         "downstream",
         "└── direct model.a.amount",
@@ -109,7 +120,9 @@ def test_a_values_way_downstream():
 
 
 def test_the_whole_graph_begins_at_its_tops_and_leaves_tests_out():
-    lineage = whole_graph(manifest(*SHOP.nodes.values(), node("seed.alone")), [*SHOP.nodes, "seed.alone"])
+    lineage = whole_graph(
+        manifest(*SHOP.nodes.values(), node("seed.alone")), [*SHOP.nodes, NodeId("seed", "alone")]
+    )
     assert lines(lineage) == [
         "source.web.clicks",
         "└── model.a",
@@ -122,12 +135,14 @@ def test_the_whole_graph_begins_at_its_tops_and_leaves_tests_out():
 
 def test_a_deep_graph_needs_no_deep_stack():
     deep = manifest(*(node(f"model.m{i}", [f"model.m{i - 1}"] if i else []) for i in range(3000)))
-    assert len(lines(lineage_of(deep, LineageEnd("model.m2999")))) == 3001
+    assert len(lines(lineage_of(deep, LineageEnd(NodeId("model", "m2999"))))) == 3001
 
 
 def test_mermaid_escapes_names():
     lineage = Lineage(
-        None, (), (LineageEdge(LineageEnd('model."a"'), LineageEnd("model.b", "x#1"), "filter"),)
+        None,
+        (),
+        (LineageEdge(LineageEnd(NodeId("model", '"a"')), LineageEnd(NodeId("model", "b"), "x#1"), "filter"),),
     )
     assert write_mermaid(draw_diagram(lineage)).splitlines() == [
         "flowchart LR",
@@ -138,19 +153,21 @@ def test_mermaid_escapes_names():
 
 
 def test_dot_escapes_names():
-    lineage = Lineage(None, (), (LineageEdge(LineageEnd('model."a"'), LineageEnd("model.b\\")),))
+    lineage = Lineage(
+        None, (), (LineageEdge(LineageEnd(NodeId("model", '"a"')), LineageEnd(NodeId("model", "b\\"))),)
+    )
     assert '  "model.\\"a\\"" -> "model.b\\\\";' in write_dot(draw_diagram(lineage)).splitlines()
 
 
 @pytest.mark.parametrize(
     ("name", "end"),
     [
-        ("a", LineageEnd("model.a")),
-        ("model.a", LineageEnd("model.a")),
-        ("clicks", LineageEnd("source.web.clicks")),
-        ("web.clicks", LineageEnd("source.web.clicks")),
-        ("a.AMOUNT", LineageEnd("model.a", "amount")),
-        ("source.web.clicks.kind", LineageEnd("source.web.clicks", "kind")),
+        ("a", LineageEnd(NodeId("model", "a"))),
+        ("model.a", LineageEnd(NodeId("model", "a"))),
+        ("clicks", LineageEnd(NodeId("source", "web.clicks"))),
+        ("web.clicks", LineageEnd(NodeId("source", "web.clicks"))),
+        ("a.AMOUNT", LineageEnd(NodeId("model", "a"), "amount")),
+        ("source.web.clicks.kind", LineageEnd(NodeId("source", "web.clicks"), "kind")),
     ],
 )
 def test_names_that_people_use(name, end):

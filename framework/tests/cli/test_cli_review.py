@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from support.reviews import commit, git, repository
 
+from millstream.core.node_id import decode_id
+
 BREAKS = "select user_id, sum(amount) as sums from {{ ref('stg_clicks') }} group by user_id\n"
 CONFIG = "{{ config(materialized='table', unique_key='user_id', tags=['money']) }}\n"
 
@@ -66,7 +68,7 @@ def test_json_is_what_its_schema_says(shop, run):
     assert output["schema_version"] == 2
     assert output["diagnostics"] == []
     del output["diagnostics"]
-    review = msgspec.convert(output, Review, strict=True)
+    review = msgspec.convert(output, Review, strict=True, dec_hook=decode_id)
     assert review.levels == ("breaking", "stored")
     assert review.nodes[0].columns[0].kind == "renamed"
 

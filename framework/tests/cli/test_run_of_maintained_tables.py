@@ -6,6 +6,7 @@ import pytest
 
 from millstream.cli.output import OutputStyle
 from millstream.cli.run_progress import RunProgress
+from millstream.core.node_id import NodeId
 from millstream.deploy.values import BatchCompleted, QueryRunning, QueryWaiting
 from millstream.engine.queries.batch import BatchResult
 from millstream.ops.metrics import RunIdentity, expose_metrics
@@ -14,7 +15,7 @@ from millstream.queries.values import MemoryEstimate, PerBatch, Query, QuerySign
 from millstream.results.results import TableChanges
 
 QUERY = Query(
-    name="kinds", kind="single", models=("model.kinds",), sources=(), reads=(), steps=(), sql="",
+    name="kinds", kind="single", models=(NodeId("model", "kinds"),), sources=(), reads=(), steps=(), sql="",
     deliver=PerBatch("batch", ()), output_mode="update", memory=MemoryEstimate(None, ""), signature=QuerySignature((), ()),
 )  # fmt: skip
 BATCHES = (

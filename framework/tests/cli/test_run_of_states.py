@@ -6,6 +6,7 @@ import pytest
 
 from millstream.cli.output import OutputStyle
 from millstream.cli.run_progress import RunProgress
+from millstream.core.node_id import NodeId
 from millstream.deploy.values import BatchCompleted, QueryRunning, QueryWaiting
 from millstream.engine.queries.batch import BatchResult
 from millstream.ops.metrics import RunIdentity, expose_metrics
@@ -22,9 +23,9 @@ from millstream.queries.values import (
 from millstream.results.state_stats import OperatorState
 
 QUERY = Query(
-    name="visits", kind="stateful", models=("model.visits",), sources=(), reads=(), steps=(), sql="",
-    deliver=ToKafka((SinkOutput("model.visits", Sink("visits")),)), output_mode="append", memory=MemoryEstimate(None, ""),
-    signature=QuerySignature((), (StatefulOperator("visits", "stateful", (), models=("model.visits",)),)),
+    name="visits", kind="stateful", models=(NodeId("model", "visits"),), sources=(), reads=(), steps=(), sql="",
+    deliver=ToKafka((SinkOutput(NodeId("model", "visits"), Sink("visits")),)), output_mode="append", memory=MemoryEstimate(None, ""),
+    signature=QuerySignature((), (StatefulOperator("visits", "stateful", (), models=(NodeId("model", "visits"),)),)),
 )  # fmt: skip
 LOADED = {
     "rocksdbNumLoadedFromDfs": 4,

@@ -7,14 +7,15 @@ import pytest
 from millstream.compile.artifacts import artifact_path, write_artifacts
 from millstream.compile.manifest import Compiled, Manifest, ManifestNode
 from millstream.core.errors import MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.core.target_folder import claim_folder
 from millstream.project.secrets import Secret
 
 
 def compiled(*names: str, config=None) -> Compiled:
     nodes = {
-        f"model.{name}": ManifestNode(
-            id=f"model.{name}",
+        NodeId("model", name): ManifestNode(
+            id=NodeId("model", name),
             kind="model",
             name=name,
             path=f"models/{name}.sql",
@@ -48,7 +49,9 @@ def test_only_own_files_are_removed(tmp_path):
 
 def test_with_only_nothing_is_removed_and_the_manifest_is_whole(tmp_path):
     write_artifacts(tmp_path, "target", compiled("a", "b"))
-    assert write_artifacts(tmp_path, "target", compiled("b", "c"), node_ids=["model.c"]).removed == ()
+    assert (
+        write_artifacts(tmp_path, "target", compiled("b", "c"), node_ids=[NodeId("model", "c")]).removed == ()
+    )
     assert set(json.loads((tmp_path / "target/manifest.json").read_text())["nodes"]) == {"model.b", "model.c"}
 
 

@@ -10,19 +10,20 @@ from hypothesis import strategies as st
 from millstream.compile.graph import Graph, GraphNode, build_graph, find_cycles, walk_graph
 from millstream.core.cycles import shortest_cycles
 from millstream.core.errors import MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 
 
-def models(edges: Mapping[str, list[str]]) -> dict[str, GraphNode]:
+def models(edges: Mapping[str, list[str]]) -> dict[NodeId, GraphNode]:
     """Make models of `{child: parents}`."""
     return {
-        f"model.{name}": GraphNode(
-            id=f"model.{name}",
+        NodeId("model", name): GraphNode(
+            id=NodeId("model", name),
             kind="model",
             name=name,
             path=f"models/{name}.sql",
             fqn=("shop", name),
-            depends_on=tuple(f"model.{parent}" for parent in parents),
+            depends_on=tuple(NodeId("model", parent) for parent in parents),
         )
         for name, parents in edges.items()
     }
@@ -55,10 +56,10 @@ def test_what_nobody_defines_is_left_out():
 
 def test_depth_limits_ancestors_and_descendants():
     dag = graph({"a": [], "b": ["a"], "c": ["b"], "d": ["c", "a"]})
-    assert dag.ancestors("model.d") == {"model.a", "model.b", "model.c"}
-    assert walk_graph(("model.d",), dag.parents, 1) == {"model.a", "model.c"}
-    assert walk_graph(("model.a",), dag.children, 1) == {"model.b", "model.d"}
-    assert walk_graph(("model.a",), dag.children, 0) == frozenset()
+    assert dag.ancestors(NodeId("model", "d")) == {"model.a", "model.b", "model.c"}
+    assert walk_graph((NodeId("model", "d"),), dag.parents, 1) == {"model.a", "model.c"}
+    assert walk_graph((NodeId("model", "a"),), dag.children, 1) == {"model.b", "model.d"}
+    assert walk_graph((NodeId("model", "a"),), dag.children, 0) == frozenset()
 
 
 def test_a_cycle_is_shown_as_a_path_with_files_at_the_ref():

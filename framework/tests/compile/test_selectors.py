@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from millstream.compile.graph import Graph, GraphNode, build_graph
 from millstream.compile.selectors import SelectionContext, check_selectors, select_nodes
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 
 
@@ -16,7 +17,7 @@ def model(name, *parents, folder="", tags=(), **config):
     parts = tuple(folder.split("/")) if folder else ()
     path = "/".join(("models", *parts, f"{name}.sql"))
     return GraphNode(
-        id=f"model.{name}",
+        id=NodeId("model", name),
         kind="model",
         name=name,
         path=path,
@@ -30,7 +31,7 @@ def model(name, *parents, folder="", tags=(), **config):
 def check(name, *parents, kind="test", generic="", **config):
     node = model(name, *parents, **config)
     return GraphNode(
-        id=f"{kind}.{name}",
+        id=NodeId.parse(f"{kind}.{name}"),
         kind=kind,
         name=name,
         path=node.path,
@@ -42,7 +43,9 @@ def check(name, *parents, kind="test", generic="", **config):
 
 
 def other(kind, id_, name, *parents, path="models/shop.yml"):
-    return GraphNode(id=id_, kind=kind, name=name, path=path, fqn=("shop", name), depends_on=parents)
+    return GraphNode(
+        id=NodeId.parse(id_), kind=kind, name=name, path=path, fqn=("shop", name), depends_on=parents
+    )
 
 
 NODES = (
@@ -314,8 +317,10 @@ def test_state_and_result_need_data():
 
 def test_state_and_result_ask_the_context():
     context = SelectionContext(
-        state=lambda value: {"model.profile", "model.gone"} if value == "modified" else set(),
-        result=lambda value: ["model.sessions"] if value == "error" else [],
+        state=lambda value: (
+            {NodeId("model", "profile"), NodeId("model", "gone")} if value == "modified" else set()
+        ),
+        result=lambda value: [NodeId("model", "sessions")] if value == "error" else [],
     )
     assert chosen("state:modified+1 result:error", context=context) == {*MARTS, *PROFILE_TESTS, "sessions"}
 

@@ -10,6 +10,7 @@ from support.shops import Shop
 from millstream.compile.manifest import Manifest
 from millstream.core.decoding import from_json
 from millstream.core.errors import MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.deploy.handover.version_loading import fitted_to_run
 from millstream.deploy.planning.definitions import definition_of
 from millstream.deploy.planning.intents import Apply, FullRefresh, Update
@@ -25,7 +26,7 @@ MODELS = {
     "last": table("user", f"select user, max(id) as last from {EVENTS} where id > 1 group by user"),
 }
 MOST = {"total": MODELS["total"].replace("sum(", "max(")}
-TOTAL_ALONE = (QuerySplit("events_by_user", "total", ("model.total",)),)
+TOTAL_ALONE = (QuerySplit("events_by_user", "total", (NodeId("model", "total"),)),)
 
 
 @pytest.fixture
@@ -86,7 +87,7 @@ def test_build_names_the_edited_model_alone(shop):
     assert diagnostic.message.startswith("total can't continue from its checkpoint: ")
     assert diagnostic.message.endswith("; last, number share its query, and continue then")
     assert diagnostic.help.endswith(": millstream apply")
-    plan, actions, _ = planned(shop, deployed(shop), {}, Update(frozenset({"model.total"})))
+    plan, actions, _ = planned(shop, deployed(shop), {}, Update(frozenset({NodeId("model", "total")})))
     assert plan.splits == TOTAL_ALONE
     assert actions == dict.fromkeys(["number", "last"], "continue start") | {"total": "rebuild swap"}
 
@@ -114,7 +115,7 @@ def test_models_leave_one_after_the_other(shop):
     running = plan.running
     more = {"number": MODELS["number"].replace("count(*)", "sum(id)")}
     again, actions, _ = planned(shop, running, more, Apply())
-    assert again.splits == (QuerySplit("events_by_user", "number", ("model.number",)),)
+    assert again.splits == (QuerySplit("events_by_user", "number", (NodeId("model", "number"),)),)
     assert actions["last"] == "continue start"
     taken_back, actions, _ = planned(shop, again.running, MODELS, Update())
     assert (taken_back.splits, set(actions.values())) == ((), {"continue start"})
@@ -128,11 +129,11 @@ def test_models_without_state_leave_and_dead_letters_have_one_sender(shop):
     before = [query.name for query in running_queries(shop) if query.dead_letter_source]
     edited = {"kind": models["kind"].replace("id, kind", "id, upper(kind) as kind")}
     plan, actions, _ = planned(shop, running, edited, Apply())
-    assert plan.splits == (QuerySplit("events_tables", "kind", ("model.kind",)),)
+    assert plan.splits == (QuerySplit("events_tables", "kind", (NodeId("model", "kind"),)),)
     assert actions == {"kind": "rebuild compare swap", "value": "continue start", "sent": "continue start"}
     assert [query.name for query in plan.physical.queries if query.dead_letter_source] == before
     # A topic without state is sent again.
-    plan, actions, _ = planned(shop, running, models, Update(frozenset({"model.sent"})))
+    plan, actions, _ = planned(shop, running, models, Update(frozenset({NodeId("model", "sent")})))
     assert plan.splits == ()
     assert actions == {"kind": "continue start", "value": "continue start", "sent": "rebuild swap"}
     assert [query.name for query in plan.physical.queries if query.dead_letter_source] == before

@@ -8,6 +8,7 @@ from support.shops import Shop
 
 from millstream.compile.manifest import Manifest
 from millstream.core.decoding import from_json
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.definitions import definition_of
 from millstream.deploy.planning.intents import Update
 from millstream.deploy.planning.records import Deployed, new_record
@@ -37,7 +38,7 @@ def planned(shop, models, *, before=None, rebuilt=()):
         shop.model(name, sql)
     job = job_of(shop.root)
     running = before or Deployed({})
-    intent = Update(frozenset(rebuilt))
+    intent = Update(frozenset(map(NodeId.parse, rebuilt)))
     plan = reuse_running_state(job.topology, physical_of(job.topology, running.lock), running, intent)
     records = plan.running.records
     verdicts = {

@@ -4,6 +4,7 @@ import pytest
 
 from millstream.compile import compile_project
 from millstream.core.errors import MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.intents import Apply, FullRefresh, Regroup, Update
 from millstream.deploy.planning.records import Deployed, new_record
 from millstream.deploy.planning.stages import (
@@ -80,7 +81,7 @@ FILTERED = MODELS | {"totals": MODELS["totals"].replace("group by", "where amoun
 
 
 @pytest.mark.parametrize(
-    "intent", [Update(), Update(frozenset({"model.totals"})), Apply(), Update(accepted=ALL)]
+    "intent", [Update(), Update(frozenset({NodeId("model", "totals")})), Apply(), Update(accepted=ALL)]
 )
 def test_what_never_ran_is_created(physical, intent):
     assert planned(physical(MODELS), NOTHING, intent) == {"clean": "create start", "totals": "create start"}
@@ -117,7 +118,7 @@ def test_what_does_not_fit_is_refused_unless_it_is_rebuilt(physical):
         "MS870",
         "rebuild it alongside the running version, then swap: millstream apply",
     )
-    intent = Update(frozenset({"model.totals"}))
+    intent = Update(frozenset({NodeId("model", "totals")}))
     assert planned(plan, before, intent) == {"clean": "continue start", "totals": "rebuild swap"}
 
 
@@ -125,12 +126,12 @@ def test_other_rows_below_a_state_continue_when_that_is_accepted(physical):
     before, plan = deployment_of(physical(MODELS)), physical(FILTERED)
     assert planned(plan, before, Update())["totals"] == "refuse"
     assert planned(plan, before, Apply())["totals"] == "rebuild compare swap"
-    for accepted in (AcceptedModels(mixed=frozenset({"model.totals"})), ALL):
+    for accepted in (AcceptedModels(mixed=frozenset({NodeId("model", "totals")})), ALL):
         assert planned(plan, before, Update(accepted=accepted))["totals"] == "continue start"
         assert planned(plan, before, Apply(accepted=accepted))["totals"] == "continue start"
     for accepted in (
-        AcceptedModels(stored=frozenset({"model.totals"})),
-        AcceptedModels(mixed=frozenset({"model.clean"})),
+        AcceptedModels(stored=frozenset({NodeId("model", "totals")})),
+        AcceptedModels(mixed=frozenset({NodeId("model", "clean")})),
     ):
         assert planned(plan, before, Update(accepted=accepted))["totals"] == "refuse"
         assert planned(plan, before, Apply(accepted=accepted))["totals"] == "rebuild compare swap"
@@ -144,11 +145,11 @@ def test_a_checkpoint_that_has_read_nothing_binds_nobody(physical):
 
 def test_an_apply_rebuilds_what_does_not_fit_compares_it_and_keeps_a_way_back(physical):
     before, plan = deployment_of(physical(MODELS)), physical(EDITED)
-    intent = Apply({"model.totals": ("user_id",)}, accept_differences=True)
+    intent = Apply({NodeId("model", "totals"): ("user_id",)}, accept_differences=True)
     first, *rest = plan_stages(plan.queries, before, intent, plan.queries)
     (totals,) = (query.name for query in plan.queries if "model.totals" in query.stored)
     assert (first.replaced, first.created) == ((totals,), ())
-    assert Compare(totals, {"model.totals": ("user_id",)}, accept_differences=True) in rest
+    assert Compare(totals, {NodeId("model", "totals"): ("user_id",)}, accept_differences=True) in rest
     assert planned(plan, before, intent) == {"clean": "continue start", "totals": "rebuild compare swap"}
 
 
@@ -172,9 +173,9 @@ def test_what_would_be_counted_twice_is_rebuilt_by_an_apply_and_refused_otherwis
         "last": "rebuild compare swap",
     }
     with pytest.raises(MillstreamError) as refused:
-        planned(plan, before, Update(frozenset({"model.once"})))
+        planned(plan, before, Update(frozenset({NodeId("model", "once")})))
     assert [diagnostic.code for diagnostic in refused.value.diagnostics] == ["MS882"]
-    both = planned(plan, before, Update(frozenset({"model.once", "model.last"})))
+    both = planned(plan, before, Update(frozenset({NodeId("model", "once"), NodeId("model", "last")})))
     assert both == {"once": "rebuild swap", "last": "rebuild swap"}
 
 

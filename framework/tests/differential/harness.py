@@ -11,6 +11,7 @@ from support.plan_text import plan_text
 from support.sql_plans import project as write
 
 from millstream.compile import compile_project
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Decode, Node, Plan, SeedScan, TableScan
 from millstream.queries.emit.steps import DedupeView, SqlView, in_steps
 from millstream.queries.topology import read_catalog, written_plan
@@ -65,7 +66,7 @@ def as_written(spark, project: Project) -> Rows:
         spark.sql(sql).createOrReplaceTempView(f"made_{model.name}")
         # The records that a topic has of these rows.
         spark.sql(f"select *, {_META} from made_{model.name}").createOrReplaceTempView(f"sent_{model.name}")
-    names = [output.model.removeprefix("model.") for output in project.plan.outputs]
+    names = [output.model.name for output in project.plan.outputs]
     return _collected(spark, [(name, f"select * from made_{name}") for name in names])
 
 
@@ -84,7 +85,7 @@ def by_plan(spark, plan: Plan) -> Rows:
                 spark.sql(step.sql).createOrReplaceTempView(step.name)
             case DedupeView():
                 spark.table(step.of).dropDuplicates(list(step.keys)).createOrReplaceTempView(step.name)
-    names = [output.model.removeprefix("model.") for output in plan.outputs]
+    names = [output.model.name for output in plan.outputs]
     finals = [
         f"select {', '.join(f'`{column.name}`' for column in output.columns)} from ({final.sql})"
         for output, final in zip(plan.outputs, executable.emitted.finals, strict=True)
@@ -106,8 +107,8 @@ def _leaf(node: Node) -> str | None:
     return None
 
 
-def _read(relation: str) -> str:
-    kind, _, name = relation.partition(".")
+def _read(relation: NodeId) -> str:
+    kind, name = relation.kind, relation.name
     return f"made_{name}" if kind == "model" else f"given_{name.rpartition('.')[2]}"
 
 

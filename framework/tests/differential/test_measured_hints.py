@@ -11,6 +11,7 @@ from support.sql_plans import plan_of
 from support.sql_plans import project as written
 
 from millstream.compile import compile_project
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Filter
 from millstream.plan.optimizer.context import PlanHints
 from millstream.queries.topology import (
@@ -32,7 +33,7 @@ from millstream.results.results import (
 from millstream.results.selectivity import MeasuredFigures, measure_figures, with_counts, with_measured
 
 EVENTS = "{{ source('shop', 'events') }}"
-SOURCE = "source.shop.events"
+SOURCE = NodeId("source", "shop.events")
 
 
 def results(*models, started="2024-01-01T00:00:00+00:00", **more):
@@ -40,7 +41,7 @@ def results(*models, started="2024-01-01T00:00:00+00:00", **more):
 
 
 def result(name, read, written, query="events_topics", status="success", source=SOURCE):
-    return ModelResult(f"model.{name}", status, query, reads={source: read}, rows_written=written)
+    return ModelResult(NodeId("model", name), status, query, reads={source: read}, rows_written=written)
 
 
 def keeps(plan, *models, before=None):
@@ -90,7 +91,7 @@ def test_a_topic_that_the_project_writes_and_does_not_read_back():
         large="sink: select user_id from {{ ref('raised') }} where amount > 10",
     )
     assert keeps(plan, result("large", 1000, 100)) == {"model.large": 0.1}
-    assert keeps(plan, result("large", 200, 100, source="model.raised")) == {"model.large": 0.5}
+    assert keeps(plan, result("large", 200, 100, source=NodeId("model", "raised"))) == {"model.large": 0.5}
 
 
 def test_builds_are_added_up():
@@ -163,9 +164,12 @@ def test_a_short_time_tells_no_rate():
 
 
 def test_yaml_wins():
-    declared = PlanHints(keeps={"model.a": 0.9}, rows_per_second={SOURCE: 5.0})
+    declared = PlanHints(keeps={NodeId("model", "a"): 0.9}, rows_per_second={SOURCE: 5.0})
     merged = with_measured(
-        declared, MeasuredFigures(keeps={"model.a": 0.1, "model.b": 0.2}, rows_per_second={SOURCE: 1.0})
+        declared,
+        MeasuredFigures(
+            keeps={NodeId("model", "a"): 0.1, NodeId("model", "b"): 0.2}, rows_per_second={SOURCE: 1.0}
+        ),
     )
     assert (merged.keeps, merged.rows_per_second) == ({"model.a": 0.9, "model.b": 0.2}, {SOURCE: 5.0})
 
@@ -176,7 +180,7 @@ def test_yaml_wins():
 def test_results_are_read_as_they_were_written(tmp_path):
     counts = FilterCounts(SOURCE, 10, 1, "d")
     recorded = results(
-        result("a", 1, 1), counted=TotalCounts({"model.a": counts}, {SOURCE: Arrivals(1, 2.0)})
+        result("a", 1, 1), counted=TotalCounts({NodeId("model", "a"): counts}, {SOURCE: Arrivals(1, 2.0)})
     )
     write_results(tmp_path / "target", recorded)
     assert read_results(tmp_path / "target", "shop", "local") == recorded

@@ -9,6 +9,7 @@ from support.browser import Watched, chromium, watched
 
 from millstream.compile import compile_project
 from millstream.compile.manifest import Compiled
+from millstream.core.node_id import NodeId
 from millstream.docs.export import exported_project
 from millstream.docs.exporters.project import ExportedProject
 from millstream.docs.generate import site_of, write_site
@@ -125,7 +126,13 @@ def exported_nasty(compiled_nasty: tuple[Path, Compiled]) -> ExportedProject:
 def _write_results(root: Path) -> None:
     results = (
         ModelResult(
-            "model.totals", "error", "totals", 12, 1.5, f"it broke: {NASTY}", {"source.web.clicks": 1234}
+            NodeId("model", "totals"),
+            "error",
+            "totals",
+            12,
+            1.5,
+            f"it broke: {NASTY}",
+            {NodeId("source", "web.clicks"): 1234},
         ),
     )
     write_results(root / "target", RunResults("build", "nasty", "local", "2026-01-02T03:04:05", 2.0, results))
@@ -142,7 +149,9 @@ def _write_tests(root: Path, checksum: str) -> None:
         "test.not_null_totals_user", "test", "pass", 0.1, "models/all.yml", 9, ran="2026-01-02T05:00:00"
     )
     missed = (MissedPath(f"no row: else of {NASTY}", 2), MissedPath("no row is dropped: amount > 3", 0))
-    coverage = (ModelCoverage("model.totals", "models/totals.sql", 1, 4, 2, missed, checksum=checksum),)
+    coverage = (
+        ModelCoverage(NodeId("model", "totals"), "models/totals.sql", 1, 4, 2, missed, checksum=checksum),
+    )
     first = TestResults("test", "nasty", "local", "2026-01-02T04:00:00", 1.0, (unit,), coverage, "0.1.0")
     second = TestResults("test", "nasty", "local", "2026-01-02T05:00:00", 1.0, (test,), (), "0.1.0")
     write_test_results(root / "target", with_earlier_results(second, first, {unit.id, test.id}))

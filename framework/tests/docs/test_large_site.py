@@ -7,6 +7,7 @@ from playwright.sync_api import Browser, expect
 from support.browser import Watched, watched
 
 from millstream.compile.manifest import Manifest, ManifestNode
+from millstream.core.node_id import NodeId
 from millstream.docs.generate import site_of, write_site
 from millstream.docs.site_input import SiteInput
 
@@ -16,9 +17,11 @@ FOLDERS, PER_FOLDER = ("raw", "clean", "daily", "reports"), 400
 
 def model(folder: int, number: int) -> ManifestNode:
     name = f"{FOLDERS[folder]}_{number:03}"
-    above = f"model.{FOLDERS[folder - 1]}_{number:03}" if folder else "source.shop.events"
+    above = (
+        NodeId("model", f"{FOLDERS[folder - 1]}_{number:03}") if folder else NodeId("source", "shop.events")
+    )
     return ManifestNode(
-        id=f"model.{name}",
+        id=NodeId("model", name),
         kind="model",
         name=name,
         path=f"models/{FOLDERS[folder]}/{name}.sql",
@@ -31,7 +34,7 @@ def model(folder: int, number: int) -> ManifestNode:
 def large(browser: Browser, tmp_path_factory: pytest.TempPathFactory):
     folder: Path = tmp_path_factory.mktemp("large_site")
     source = ManifestNode(
-        id="source.shop.events",
+        id=NodeId("source", "shop.events"),
         kind="source",
         name="events",
         path="models/s.yml",

@@ -18,6 +18,7 @@ from msgspec import structs
 from support.runs import built, job_of, received, statuses, table_rows
 
 from millstream.core.errors import MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.intents import Update
 from millstream.deploy.planning.records import Deployed, new_record
 from millstream.deploy.planning.reuse_running import running_form
@@ -311,9 +312,9 @@ class Batch:
         )
 
 
-def _id(name: str) -> str:
+def _id(name: str) -> NodeId:
     """Return the id of a model, or of a reference topic, whose name has two parts."""
-    return f"{'source' if '.' in name else 'model'}.{name}"
+    return NodeId("source" if "." in name else "model", name)
 
 
 def _is_later(record) -> bool:

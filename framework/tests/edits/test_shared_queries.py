@@ -14,6 +14,7 @@ from support.spark import SPARK_WARNINGS
 
 from millstream.compile.manifest import Manifest
 from millstream.core.decoding import from_json
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.definitions import definition_of
 from millstream.deploy.planning.intents import Apply, FullRefresh, Regroup, Update
 from millstream.deploy.planning.records import Deployed, new_record
@@ -145,7 +146,7 @@ def test_models_of_a_query_are_rebuilt_refreshed_and_removed_one_by_one(tmp_path
     shop = started(tmp_path, broker, first_spark)
 
     shop.model("total", EDITED["total"])
-    results, _ = built(shop.root, first_spark, intent=Update(frozenset({"model.total"})))
+    results, _ = built(shop.root, first_spark, intent=Update(frozenset({NodeId("model", "total")})))
     succeeded(results)
     assert {name for name, number in read(results).items() if number} == {"total"}
     only = frozenset({"model.number"})

@@ -10,6 +10,7 @@ from support.runs import built, errors, table_rows
 from support.shops import minute
 from support.spark import SPARK_WARNINGS
 
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.intents import Apply, FullRefresh, Update
 from millstream.deploy.values import TableCompared
 from millstream.queries.commands import full_refresh
@@ -87,7 +88,7 @@ def test_files_are_in_a_folder_for_each_day(shop, first_spark):
         "MS866",
         "the table 'raw' is partitioned by day, but by kind in the model",
     )
-    assert full_refresh(["model.raw"]) in diagnostic.help
+    assert full_refresh([NodeId("model", "raw")]) in diagnostic.help
     built(shop.root, first_spark, intent=FullRefresh())
     assert DeltaTable(str(folder(shop))).metadata().partition_columns == ["kind"]
     assert ids(shop) == [1, 2, 3]
@@ -103,7 +104,7 @@ def test_an_added_column_and_another_filter_are_applied(shop, first_spark):
     assert errors(events) == []
     assert [row["doubled"] for row in table_rows(shop.root, "model.raw")] == [2.0, 2.0, 2.0]
     shop.model("raw", RAW + " where id > 1")
-    built(shop.root, first_spark, intent=Update(frozenset({"model.raw"})))
+    built(shop.root, first_spark, intent=Update(frozenset({NodeId("model", "raw")})))
     assert ids(shop) == [2, 2]
 
 

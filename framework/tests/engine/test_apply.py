@@ -11,6 +11,7 @@ from support.shops import POSTGRES, SUMS, UNOPTIMIZED, WINDOWS, event, minute
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.errors import MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.intents import Apply, Update
 from millstream.deploy.stages.roll_back import roll_back
 from millstream.deploy.values import TableCompared
@@ -24,7 +25,7 @@ TOTALS = """
     select user, sum(value) as total, count(*) as events from {{ source('web', 'events') }} group by user
 """
 MOST = TOTALS.replace("sum(value)", "max(value)")
-ANY = Apply({"model.totals": ("user", "events")})
+ANY = Apply({NodeId("model", "totals"): ("user", "events")})
 
 
 def totals(shop):
@@ -50,7 +51,7 @@ def test_what_does_not_fit_is_made_anew_compared_and_taken_back(shop, first_spar
     shop.send(event(4, value=1.0))
     results, events = built(shop.root, first_spark, intent=ANY)
     assert statuses(results) == {"totals": "success"}
-    assert compared(events) == [TableCompared("model.totals", ("events",), 2)]
+    assert compared(events) == [TableCompared(NodeId("model", "totals"), ("events",), 2)]
     assert totals(shop) == {"a": (3.0, 3), "b": (1.0, 1)}
     went_back(shop, first_spark)
     assert totals(shop) == {"a": (5.0, 2), "b": (1.0, 1)}
@@ -194,7 +195,7 @@ def test_what_was_made_anew_since_is_not_taken_back(shop, first_spark):
     built(shop.root, first_spark)
     shop.model("totals", MOST)
     built(shop.root, first_spark, intent=ANY)
-    built(shop.root, first_spark, intent=Update(frozenset({"model.totals"})))
+    built(shop.root, first_spark, intent=Update(frozenset({NodeId("model", "totals")})))
     with pytest.raises(MillstreamError, match="rebuilt since"):
         went_back(shop, first_spark)
 
@@ -208,7 +209,7 @@ def test_a_state_that_would_count_rows_twice_is_not_taken_back(shop, first_spark
     built(shop.root, first_spark)
     before = table_rows(shop.root, "model.totals")
     shop.model("windows", WINDOWS.replace("1 minute", "2 minutes"))
-    _, events = built(shop.root, first_spark, intent=Apply({"model.totals": ("kind",)}))
+    _, events = built(shop.root, first_spark, intent=Apply({NodeId("model", "totals"): ("kind",)}))
     assert [comparison.less for comparison in compared(events)] == [
         "it reads windows, which is rebuilt as well"
     ]
@@ -232,7 +233,7 @@ def test_a_table_in_postgres_is_compared_and_taken_back(shop, first_spark, postg
     shop.model("totals", MOST)
     shop.send(event(4, value=1.0))
     _, events = built(shop.root, first_spark, intent=ANY)
-    assert compared(events) == [TableCompared("model.totals", ("events",), 2)]
+    assert compared(events) == [TableCompared(NodeId("model", "totals"), ("events",), 2)]
     query = 'select "user", total, events from totals order by 1'
     assert rows(postgres, query) == [("a", 3.0, 3), ("b", 1.0, 1)]
     went_back(shop, first_spark)

@@ -23,6 +23,7 @@ from support.shops import SHARE, TOTALS
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.errors import MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.intents import FullRefresh, Update
 from millstream.deploy.values import DiagnosticEvent, RunEnded, SetupStep
 from millstream.engine.spark.target_lock import target_lock
@@ -214,7 +215,9 @@ def test_an_edit_behind_a_state_goes_on(shop, first_spark):
     shop.model("totals", f"{table}{edited}{rest}")
     shop.send(("b", {"id": 30, "kind": "x", "value": 9.0}))
     results, events = built(
-        shop.root, first_spark, intent=Update(accepted=AcceptedModels(stored=frozenset({"model.totals"})))
+        shop.root,
+        first_spark,
+        intent=Update(accepted=AcceptedModels(stored=frozenset({NodeId("model", "totals")}))),
     )
     assert (statuses(results), errors(events)) == ({"totals": "success"}, [])
     rows = {
@@ -252,7 +255,11 @@ def test_an_edit_before_a_state_waits_for_a_word(shop, first_spark):
     _, events = built(shop.root, first_spark)
     assert errors(events)[0].code == "MS871"
     shop.send(("b", {"id": 3, "kind": "y", "value": 9.0}), ("b", {"id": 4, "kind": "x", "value": 1.0}))
-    built(shop.root, first_spark, intent=Update(accepted=AcceptedModels(mixed=frozenset({"model.totals"}))))
+    built(
+        shop.root,
+        first_spark,
+        intent=Update(accepted=AcceptedModels(mixed=frozenset({NodeId("model", "totals")}))),
+    )
     assert {row["user"]: row["total"] for row in table_rows(shop.root, "model.totals")} == {
         "a": 2.0,
         "b": 1.0,

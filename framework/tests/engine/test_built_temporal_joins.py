@@ -9,6 +9,7 @@ from support.shops import Shop
 from support.spark import SPARK_WARNINGS
 from support.temporal import JOINED, START, TOPICS, Traffic
 
+from millstream.core.node_id import NodeId
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
 from millstream.runner.samples.compute import SampleRequest, compute_rows, with_ancestors
@@ -42,8 +43,8 @@ def shop(tmp_path, broker):
 def computed(shop, spark, model, last):
     """Return what `show --compute` would, over at most some records of each partition."""
     job = job_of(shop.root)
-    catalog = with_ancestors(job.catalog, frozenset((f"model.{model}",)))
-    question = SampleRequest(job.project, catalog, f"model.{model}", None, last, "spark.log")
+    catalog = with_ancestors(job.catalog, frozenset((NodeId("model", model),)))
+    question = SampleRequest(job.project, catalog, NodeId("model", model), None, last, "spark.log")
     result = compute_rows(question, admin_of(Cluster(shop.bootstrap, embedded=True)), spark)
     return {row[0]: row[result.columns.index("price")] for row in result.rows}
 

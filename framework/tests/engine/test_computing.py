@@ -4,6 +4,7 @@ import pytest
 from support.runs import built, job_of
 
 from millstream.core.errors import MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
 from millstream.runner.samples.compute import SampleRequest, compute_rows, with_ancestors
@@ -53,9 +54,9 @@ def events(shop):
 def compute(events, first_spark):
     def call(model, *needed, limit=10, last=10_000):
         job = job_of(events.root)
-        ids = frozenset(f"model.{name}" for name in (model, *needed))
+        ids = frozenset(NodeId("model", name) for name in (model, *needed))
         catalog = with_ancestors(job.catalog, ids)
-        question = SampleRequest(job.project, catalog, f"model.{model}", limit, last, "spark.log")
+        question = SampleRequest(job.project, catalog, NodeId("model", model), limit, last, "spark.log")
         admin = admin_of(Cluster(events.bootstrap, embedded=True))
         return compute_rows(question, admin, first_spark)
 

@@ -8,6 +8,7 @@ from support.runs import built, errors, headers, received, statuses
 from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
 
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.intents import FullRefresh, Update
 
 pytestmark = [pytest.mark.long, SPARK_WARNINGS]
@@ -47,7 +48,7 @@ def test_a_query_that_comes_or_goes_sends_no_letter_again(letters_shop, first_sp
     assert errors(events) == []
     assert letters(shop) == {1: 1, 3: 1, 4: 1}, "another query sends them now"
     shop.send(bad(6))
-    built(shop.root, first_spark, intent=Update(frozenset({"model.totals"})))
+    built(shop.root, first_spark, intent=Update(frozenset({NodeId("model", "totals")})))
     assert letters(shop) == dict.fromkeys((1, 3, 4, 6), 1)
     (shop.root / "models/plain.sql").unlink()
     shop.send(bad(7))

@@ -15,6 +15,7 @@ from support.runs import built, create_topics, headers, received, send, statuses
 from support.shops import event
 from support.spark import SPARK_WARNINGS
 
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.intents import Update
 from millstream.project.pins import Subject, encode_subject, version_of
 
@@ -73,7 +74,7 @@ def test_the_dry_run_names_models_that_have_read_the_records_since(shop, first_s
     built(shop.root, first_spark)
     assert replay_plan(shop)["already_read"] == {}
     shop.write("macros/share.py", FIXED)
-    built(shop.root, first_spark, intent=Update(frozenset({"model.shares"})))
+    built(shop.root, first_spark, intent=Update(frozenset({NodeId("model", "shares")})))
     plan = replay_plan(shop)
     assert (plan["readers"], plan["already_read"]) == (
         {"events": ["others", "shares"]},

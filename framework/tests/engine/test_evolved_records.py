@@ -11,6 +11,7 @@ from support.protobufs import messages_of
 from support.runs import built, create_topics, errors, received, send, statuses, table_rows
 from support.spark import SPARK_WARNINGS
 
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.intents import Update
 from millstream.project.pins import Subject, encode_subject, version_of
 
@@ -313,9 +314,9 @@ def test_old_and_new_records_in_one_batch(shop, first_spark, tmp_path_factory):
     )
     # Sums of a column that is wider now are another state. Counts keep theirs, unless their key is computed in another
     # way, or share a query with sums of which the older version can't be planned with the new function.
-    others = {"model.avro_key_counts", "model.function_counts"}
+    others = {NodeId("model", "avro_key_counts"), NodeId("model", "function_counts")}
     stateful = [name for name, case in formats.items() if case.state]
-    rebuild = Update(frozenset(others | {f"model.{name}_totals" for name in stateful}))
+    rebuild = Update(frozenset(others | {NodeId("model", f"{name}_totals") for name in stateful}))
     results, events = built(shop.root, first_spark, intent=rebuild)
     assert errors(events) == []
     assert set(statuses(results).values()) == {"success"}

@@ -11,6 +11,7 @@ from support.runs import built, create_topics, errors, received, statuses, table
 from support.shops import POSTGRES, UNOPTIMIZED, Shop, event
 from support.spark import SPARK_WARNINGS
 
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.intents import Apply
 from millstream.deploy.values import LeftOut, QueryFailed
 from millstream.local.broker import keep_broker, stop_broker
@@ -132,13 +133,13 @@ def test_an_apply_reports_the_row_and_keeps_the_running_version(shop, first_spar
     assert not built(shop.root, first_spark)[0].failed
     before = table_rows(shop.root, "model.strict")
     shop.model("strict", sql.replace("sum(value)", edited))
-    results, events = built(shop.root, first_spark, intent=Apply({"model.strict": ("kind",)}))
+    results, events = built(shop.root, first_spark, intent=Apply({NodeId("model", "strict"): ("kind",)}))
     assert statuses(results)["strict"] == "error"
     assert {diagnostic.code for diagnostic in failures(events)} == {"MS863"}
     assert table_rows(shop.root, "model.strict") == before
     small(shop, strict="drop")
     results, events = built(
-        shop.root, first_spark, intent=Apply({"model.strict": ("kind",)}, accept_differences=True)
+        shop.root, first_spark, intent=Apply({NodeId("model", "strict"): ("kind",)}, accept_differences=True)
     )
     assert failures(events) == []
     assert table_rows(shop.root, "model.strict") == []

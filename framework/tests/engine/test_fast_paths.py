@@ -6,6 +6,7 @@ from support.runs import built, errors, table_rows
 from support.shops import SHARE, TOTALS, event
 from support.spark import SPARK_WARNINGS
 
+from millstream.core.node_id import NodeId
 from millstream.engine.python import functions
 from millstream.engine.queries.small_batches import evaluate_batch
 from millstream.project.load import load_project
@@ -40,7 +41,9 @@ def use_fast_paths(shop, setting):
 
 def engines(shop, model):
     """Return the engines of the commits of a table that stored rows, oldest first."""
-    folder = delta_folder(load_project(shop.root, None, None, None).target, shop.root).read(f"model.{model}")
+    folder = delta_folder(load_project(shop.root, None, None, None).target, shop.root).read(
+        NodeId("model", model)
+    )
     history = reversed(DeltaTable(folder).history())
     stored = (commit for commit in history if commit["operation"] in ("MERGE", "WRITE"))
     return [commit.get("engineInfo", "").partition(":")[0].partition("/")[0] for commit in stored]

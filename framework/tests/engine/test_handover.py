@@ -10,6 +10,7 @@ from support.shops import PROFILES, event
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.errors import MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.deploy.handover.channel import run_of
 from millstream.deploy.handover.client import request_deploy
 from millstream.deploy.handover.values import DeployRequest
@@ -25,7 +26,7 @@ TOTALS = """
     select user, sum(value) as total, count(*) as events from {{ source('web', 'events') }} group by user
 """
 MOST = TOTALS.replace("sum(value)", "max(value)")
-ANY = Apply({"model.totals": ("user", "events")})
+ANY = Apply({NodeId("model", "totals"): ("user", "events")})
 EVENTS = "{{ config(materialized='sink') }} select id, value from {{ source('web', 'events') }}"
 KINDS = """
     {{ config(materialized='sink', key='kind') }}
@@ -81,7 +82,7 @@ def test_a_rebuilt_query_takes_over_and_goes_back_while_others_go_on(shop, first
         finished = applied(shop, tell=events.append)
         assert finished.replaced == ("totals",)
         assert [event for event in events if isinstance(event, TableCompared)] == [
-            TableCompared("model.totals", ("events",), 2)
+            TableCompared(NodeId("model", "totals"), ("events",), 2)
         ]
         run.until(lambda: totals(shop) == {"a": (3.0, 3), "b": (1.0, 1)})
         shop.send(event(5, value=9.0))

@@ -8,6 +8,7 @@ import pytest
 
 from millstream import __version__
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.deploy.handover.channel import listen_for_requests, run_of
 from millstream.deploy.handover.client import request_deploy
 from millstream.deploy.handover.values import DeployFinished, ProjectVersion, StepReport
@@ -19,7 +20,10 @@ from millstream.queries.verdict import AcceptedModels
 
 LOCAL = Target("shop", "local", {})
 VERSION = ProjectVersion("/shop", "local", b"{}", "digest")
-INTENT = Apply({"model.totals": ["user"]}, accepted=AcceptedModels(stored=frozenset({"model.totals"})))
+INTENT = Apply(
+    {NodeId("model", "totals"): ["user"]},
+    accepted=AcceptedModels(stored=frozenset({NodeId("model", "totals")})),
+)
 
 
 def address(root):

@@ -5,6 +5,7 @@ from pyspark.sql import functions as f
 from stores.test_small_merges import COLUMNS, VALUES
 from support.spark import SPARK_WARNINGS
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import parse_type
 from millstream.engine.queries.start import Lookups, looking_up
 from millstream.plan.nodes import Column
@@ -16,7 +17,7 @@ from millstream.stores.spark import TableBatch
 
 pytestmark = SPARK_WARNINGS
 
-READ = StaticRead("t", "model.t")
+READ = StaticRead("t", NodeId("model", "t"))
 
 
 def texts(rows):
@@ -30,7 +31,7 @@ class Looked:
         self.session = spark.newSession()
         self.store = DeltaTables(DeltaFolder(str(root)), self.session)
         self.columns = tuple(Column(name, parse_type(type_)) for name, type_ in columns.items())
-        self.table = TableOutput("model.t", (next(iter(columns)),), self.columns)
+        self.table = TableOutput(NodeId("model", "t"), (next(iter(columns)),), self.columns)
         assert self.store.create(self.table, changes=False)
         self.view(self.session, READ)
         self.lookups = Lookups(self, [READ])
@@ -55,7 +56,7 @@ class Looked:
         return texts(self.session.table("t"))
 
     def stored(self):
-        return texts(self.store.rows(self.session, "model.t", ()))
+        return texts(self.store.rows(self.session, NodeId("model", "t"), ()))
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
@@ -104,7 +105,7 @@ def test_spark_reads_a_table_that_can_no_longer_be_copied(spark, tmp_path, monke
     if reason == "large":
         monkeypatch.setattr(small_tables, "_FEW", 10)
     else:
-        leave_to_spark(looked_up.session, looked_up.store.folder.written("model.t"))
+        leave_to_spark(looked_up.session, looked_up.store.folder.written(NodeId("model", "t")))
     looked_up.merge(looked_up.session.range(2, 9).select("id", f.lit("b").alias("text")))
     for _ in range(2):
         looked_up.lookups.refresh(looked_up.session)

@@ -7,6 +7,7 @@ from deltalake import DeltaTable
 from support.runs import built, errors, received, statuses, table_rows
 from support.spark import SPARK_WARNINGS
 
+from millstream.core.node_id import NodeId
 from millstream.project.load import load_project
 from millstream.results.results import TableChanges
 from millstream.stores.delta.folder import delta_folder
@@ -37,7 +38,7 @@ def event(number, user, kind, value=1.0):
 
 
 def table_path(root, name):
-    return delta_folder(load_project(root, None, None, None).target, root).read(f"model.{name}")
+    return delta_folder(load_project(root, None, None, None).target, root).read(NodeId("model", name))
 
 
 def kinds(root):

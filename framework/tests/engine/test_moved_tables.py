@@ -5,6 +5,7 @@ from support.runs import built, errors, job_of, statuses, table_rows
 from support.shops import event
 from support.spark import SPARK_WARNINGS
 
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.intents import Apply, FullRefresh, Update
 from millstream.deploy.stages.roll_back import roll_back
 
@@ -43,7 +44,7 @@ def test_rows_of_two_queries_are_never_mixed(moved, first_spark):
         assert statuses(results) == {"plain": "success", "ids": "error"}
         assert [diagnostic.code for diagnostic in errors(events)] == ["MS870"]
         assert ids(moved) == {"a": 1, "b": 2}
-    results, _ = built(moved.root, first_spark, intent=Update(frozenset({"model.ids"})))
+    results, _ = built(moved.root, first_spark, intent=Update(frozenset({NodeId("model", "ids")})))
     assert statuses(results) == {"plain": "success", "ids": "success"}
     assert ids(moved) == {"a": 1}
     moved.send(event(3))

@@ -4,6 +4,7 @@ from threading import Barrier
 
 import pytest
 
+from millstream.core.node_id import NodeId
 from millstream.deploy.live.query_order import run_in_order, upstream_queries
 from millstream.outputs.kinds import Sink
 from millstream.queries.values import (
@@ -19,8 +20,8 @@ from millstream.queries.values import (
 
 def query(name, makes, *reads, at_rest=()):
     return Query(
-        name, "stateless", (f"model.{makes}",), tuple(TopicRead(r, r, r) for r in reads),
-        tuple(StaticRead(r, r) for r in at_rest), (), "", ToKafka((SinkOutput(f"model.{makes}", Sink(makes)),)),
+        name, "stateless", (NodeId("model", makes),), tuple(TopicRead(r, NodeId.parse(r), r) for r in reads),
+        tuple(StaticRead(r, NodeId.parse(r)) for r in at_rest), (), "", ToKafka((SinkOutput(NodeId("model", makes), Sink(makes)),)),
         "append", QuerySignature((), ()), MemoryEstimate(None, ""),
     )  # fmt: skip
 

@@ -9,6 +9,7 @@ from support.running import running
 from support.runs import built, errors, job_of, statuses, table_rows
 from support.spark import SPARK_WARNINGS
 
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.intents import Apply
 from millstream.deploy.values import BatchCompleted, DiagnosticEvent
 from millstream.runner.samples.compute import SampleRequest, source_rows
@@ -67,7 +68,7 @@ def test_builds_go_on_where_the_last_one_ended(demo, first_spark):
 
 def test_its_newest_rows_are_shown(demo, first_spark):
     job = job_of(demo.root)
-    request = SampleRequest(job.project, job.catalog, "source.demo.ticks", None, 100, "spark.log")
+    request = SampleRequest(job.project, job.catalog, NodeId("source", "demo.ticks"), None, 100, "spark.log")
     rows = source_rows(request, first_spark)
     assert (rows.columns, len(rows.rows)) == (("timestamp", "value"), 70)
 

@@ -11,6 +11,7 @@ from support.shops import POSTGRES, SUMS, TOTALS, UNOPTIMIZED, WINDOWS, event, m
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.errors import MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.deploy.checkpoints.files import checkpoint_folder
 from millstream.deploy.checkpoints.swap import begin_swap
 from millstream.deploy.engine import start_engine
@@ -21,7 +22,7 @@ from millstream.engine.queries.start import start_query
 
 pytestmark = SPARK_WARNINGS
 
-REBUILD = Update(frozenset({"model.totals"}))
+REBUILD = Update(frozenset({NodeId("model", "totals")}))
 
 
 def totals(shop):
@@ -171,8 +172,12 @@ def test_who_counts_the_rows_of_what_is_rebuilt_must_be_rebuilt_too(shop, first_
     built(shop.root, first_spark)
     before = table_rows(shop.root, "model.totals")
     with pytest.raises(MillstreamError, match="MS882"):
-        built(shop.root, first_spark, intent=Update(frozenset({"model.windows"})))
-    built(shop.root, first_spark, intent=Update(frozenset({"model.windows", "model.totals"})))
+        built(shop.root, first_spark, intent=Update(frozenset({NodeId("model", "windows")})))
+    built(
+        shop.root,
+        first_spark,
+        intent=Update(frozenset({NodeId("model", "windows"), NodeId("model", "totals")})),
+    )
     assert table_rows(shop.root, "model.totals") == before
     sent = [json.loads(message.value())["minute"] for message in received(shop.bootstrap, "windows")]
     assert len(sent) == 2 * len(set(sent)) > 0

@@ -7,6 +7,7 @@ from support.shops import UNOPTIMIZED, event
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.errors import MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.deploy.engine import start_engine
 from millstream.deploy.planning.intents import FullRefresh, Update
 from millstream.deploy.stages.rebuild import begin_rebuild
@@ -30,7 +31,7 @@ COUNTS = """
 
 
 def rebuild(*models):
-    return Update(frozenset(f"model.{model}" for model in models))
+    return Update(frozenset(NodeId("model", model) for model in models))
 
 
 def ids(shop, topic):

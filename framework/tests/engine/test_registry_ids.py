@@ -17,6 +17,7 @@ from support.spark import SPARK_WARNINGS
 
 from millstream.cli.group import millstream
 from millstream.core.errors import MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.engine.spark.registry import UsedRegistry, use_registry, used_registry
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
@@ -109,8 +110,8 @@ def test_without_a_registry_pinned_schemas_are_enough(shop, first_spark, monkeyp
 
     def shown():
         job = job_of(shop.root)
-        catalog = with_ancestors(job.catalog, frozenset({"model.orders_seen"}))
-        question = SampleRequest(job.project, catalog, "model.orders_seen", 10, 100, "spark.log")
+        catalog = with_ancestors(job.catalog, frozenset({NodeId("model", "orders_seen")}))
+        question = SampleRequest(job.project, catalog, NodeId("model", "orders_seen"), 10, 100, "spark.log")
         with used_registry(job.project, catalog, ()) as registry_in_use:
             use_registry(first_spark, registry_in_use)
             return compute_rows(question, admin_of(Cluster(shop.bootstrap, embedded=True)), first_spark).rows

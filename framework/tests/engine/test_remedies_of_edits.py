@@ -7,6 +7,7 @@ from support.runs import built, errors, statuses, table_rows
 from support.shops import event
 from support.spark import SPARK_WARNINGS
 
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.intents import Apply, Update
 from millstream.queries.verdict import AcceptedModels
 
@@ -35,7 +36,7 @@ def follow(shop, spark, command):
     options = dict(zip(words[2::2], words[3::2], strict=True))
     assert (words[:2], options.keys()) == (["millstream", "build"], {"--accept", "--select"})
     kind, model = options["--accept"].split(":")
-    accepted = AcceptedModels(**{kind: frozenset({f"model.{model}"})})
+    accepted = AcceptedModels(**{kind: frozenset({NodeId("model", model)})})
     models = frozenset({f"model.{options['--select']}"})
     return built(shop.root, spark, intent=Update(accepted=accepted), models=models)
 

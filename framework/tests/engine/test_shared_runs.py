@@ -7,6 +7,7 @@ from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.errors import MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.deploy.handover.channel import run_of
 from millstream.deploy.planning.intents import Update
 from millstream.deploy.values import BatchCompleted
@@ -53,7 +54,7 @@ def test_runs_share_a_target_and_no_query_runs_twice(shop, first_spark):
             shared(shop, first_spark, "totals") as other,
         ):
             other.until(lambda: False)
-        intent = Update(frozenset({"model.totals"}))
+        intent = Update(frozenset({NodeId("model", "totals")}))
         with (
             pytest.raises(MillstreamError, match="MS673"),
             shared(shop, first_spark, "totals", intent=intent) as other,

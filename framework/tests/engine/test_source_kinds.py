@@ -8,6 +8,7 @@ from support.running import running
 from support.runs import built, errors, job_of, statuses, table_rows
 from support.spark import SPARK_WARNINGS
 
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.intents import Apply, FullRefresh
 from millstream.deploy.values import BatchCompleted, DiagnosticEvent, SetupStep, TableCompared
 from millstream.kafka.clients import admin_of
@@ -98,7 +99,9 @@ def test_tables_are_rebuilt_from_all_files(lake, first_spark):
     assert {row["file"] for row in table_rows(lake.root, "model.latest")} == {"one.parquet"}
     write_file(lake, "two", (3, "ann", 1.0))
     lake.model("totals", TOTALS.replace("sum(doubled)", "max(doubled)"))
-    results, events = built(lake.root, first_spark, intent=Apply({"model.totals": ("customer", "orders")}))
+    results, events = built(
+        lake.root, first_spark, intent=Apply({NodeId("model", "totals"): ("customer", "orders")})
+    )
     assert set(statuses(results).values()) == {"success"}
     assert totals(lake) == {"ann": (2, 5.0), "bob": (1, 8.0)}
     assert ["can end where" in event.less for event in events if isinstance(event, TableCompared)] == [True]
@@ -120,13 +123,16 @@ def test_a_model_is_computed_over_the_files(lake, first_spark):
     lake.model("latest", LATEST)
     write_file(lake, "one", (1, "ann", 2.5), (2, "bob", 4.0))
     job, admin = job_of(lake.root), admin_of(Cluster(lake.bootstrap, embedded=True))
-    catalog = with_ancestors(job.catalog, frozenset(("model.latest",)))
+    catalog = with_ancestors(job.catalog, frozenset((NodeId("model", "latest"),)))
     answer = compute_rows(
-        SampleRequest(job.project, catalog, "model.latest", 10, 100, "spark.log"), admin, first_spark
+        SampleRequest(job.project, catalog, NodeId("model", "latest"), 10, 100, "spark.log"),
+        admin,
+        first_spark,
     )
     assert sorted(answer.rows) == [(1, 2.5, "one.parquet"), (2, 4.0, "one.parquet")]
     rows = source_rows(
-        SampleRequest(job.project, job.catalog, "source.lake.orders", 1, 100, "spark.log"), first_spark
+        SampleRequest(job.project, job.catalog, NodeId("source", "lake.orders"), 1, 100, "spark.log"),
+        first_spark,
     )
     assert (rows.columns, rows.more) == (("id", "customer", "amount"), True)
 

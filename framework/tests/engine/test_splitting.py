@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from millstream.core.node_id import NodeId
 from millstream.deploy.checkpoints.deployed import deployed_at
 from millstream.deploy.checkpoints.files import checkpoint_folder, write_lock, write_record
 from millstream.deploy.checkpoints.splitting import apply_splits, settle_splits
@@ -13,7 +14,7 @@ from millstream.queries.lock import GroupMember, Lock, LockedGroup
 from millstream.queries.values import QuerySignature
 from millstream.stores.files import LocalFiles
 
-SIGNATURE = QuerySignature(("source.web.events",), ())
+SIGNATURE = QuerySignature((NodeId("source", "web.events"),), ())
 STATE = b"\x00 of all models"
 
 
@@ -46,11 +47,16 @@ class DyingFiles(LocalFiles):
 
 
 def record(query, *models, id_="one"):
-    return QueryRecord("shop", query, id_, SIGNATURE, outputs=dict.fromkeys(models, ""))
+    return QueryRecord("shop", query, id_, SIGNATURE, outputs=dict.fromkeys(map(NodeId.parse, models), ""))
 
 
 def lock(**groups):
-    return Lock(tuple(LockedGroup(name, (GroupMember(models),)) for name, models in groups.items()))
+    return Lock(
+        tuple(
+            LockedGroup(name, (GroupMember(tuple(map(NodeId.parse, models))),))
+            for name, models in groups.items()
+        )
+    )
 
 
 BEFORE = Deployed({"both": record("both", "model.a", "model.b")}, lock(both=("model.a", "model.b")))
@@ -58,7 +64,7 @@ AFTER = Deployed(
     {"a": record("a", "model.a", id_="two"), "both": record("both", "model.b")},
     lock(both=("former.both:a", "model.b"), a=("model.a", "former.a:b")),
 )
-SPLITS = [QuerySplit("both", "a", ("model.a",))]
+SPLITS = [QuerySplit("both", "a", (NodeId("model", "a"),))]
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from support.runs import table_rows
 from support.shops import UNOPTIMIZED, event
 from support.spark import SPARK_WARNINGS
 
+from millstream.core.node_id import NodeId
 from millstream.deploy.values import QueryRunning, QueryStopped, SetupStep
 from millstream.project.load import load_project
 from millstream.stores.delta.folder import delta_folder
@@ -31,7 +32,7 @@ def wait_until(so):
 def rows_of(shop, name):
     """Return the rows of a model's table, which does not exist before its query has started."""
     folder = delta_folder(load_project(shop.root, None, None, None).target, shop.root)
-    path = folder.read(f"model.{name}")
+    path = folder.read(NodeId("model", name))
     return table_rows(shop.root, f"model.{name}") if DeltaTable.is_deltatable(path) else []
 
 

@@ -10,6 +10,7 @@ from support.runs import create_topics, job_of
 from support.shops import Shop, event
 from support.spark import SPARK_WARNINGS
 
+from millstream.core.node_id import NodeId
 from millstream.deploy.live.shared_gates import AtOneMoment, SharedGates
 from millstream.deploy.values import BatchCompleted
 from millstream.engine.queries.batch_scheduler import BatchTurns, QueryTurn
@@ -78,9 +79,11 @@ def test_queries_that_hold_each_other_never_wait_for_ever():
     gates, working, seen = {}, set(), Counter()
     for name, tables in reads.items():
         moment = AtOneMoment(together, QueryTurn(turns, quick=False))
-        moment.moment = TableSnapshots(tables, (), ()) if tables else None
+        moment.moment = (
+            TableSnapshots(tuple(NodeId("model", table) for table in tables), (), ()) if tables else None
+        )
         gates[name] = BatchGate(moment)
-        together.keep(name, gates[name], lambda _: None)
+        together.keep(NodeId("model", name), gates[name], lambda _: None)
 
     def work(name):
         for _ in range(200):
@@ -100,7 +103,7 @@ def test_queries_that_hold_each_other_never_wait_for_ever():
 
 def versions(root, model):
     """Yield the rows of each version of a table."""
-    path = delta_folder(load_project(root, None, None, None).target, root).read(f"model.{model}")
+    path = delta_folder(load_project(root, None, None, None).target, root).read(NodeId("model", model))
     table = DeltaTable(path)
     for number in range(table.version() + 1):
         table.load_as_version(number)

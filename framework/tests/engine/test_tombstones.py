@@ -9,6 +9,7 @@ from support.runs import built, pairs, statuses, table_rows
 from support.shops import UNOPTIMIZED, event
 from support.spark import SPARK_WARNINGS
 
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.intents import Apply, FullRefresh, Update
 from millstream.queries.verdict import AcceptedModels
 
@@ -18,7 +19,7 @@ EVENTS = "{{ source('web', 'events') }}"
 SINK = "{{ config(materialized='sink', key='user') }}\n"
 OFTEN = SINK + f"select user, count(*) as n from {EVENTS} group by user having count(*) > 2"
 MUCH = SINK + f"select user, sum(value) as total from {EVENTS} group by user having sum(value) > 2"
-REBUILD = Update(frozenset({"model.often"}))
+REBUILD = Update(frozenset({NodeId("model", "often")}))
 
 
 def sent(shop, topic="often"):
@@ -80,7 +81,7 @@ def test_a_state_keeps_the_columns_that_it_began_with(shop, first_spark):
     select = f"select user, sum(value) as total, count(*) as n from {EVENTS} group by user having"
     counted, much = f"{SINK}{select} count(*) > 0", f"{SINK}{select} sum(value) > 2"
     shop.model("much", counted)
-    accepted = Update(accepted=AcceptedModels(stored=frozenset({"model.much"})))
+    accepted = Update(accepted=AcceptedModels(stored=frozenset({NodeId("model", "much")})))
     build = partial(build_much, shop, first_spark)
     shop.send(event(1), event(2, "b"))
     assert build() == ("success", {}, {"a", "b"})
@@ -89,7 +90,7 @@ def test_a_state_keeps_the_columns_that_it_began_with(shop, first_spark):
     assert build(accepted) == ("success", {"a": 1, "b": 1, "c": 1}, set())  # none is above 2
     shop.send(event(6), event(7, "c", value=9.0), event(8, "d"))
     assert build() == ("success", {"a": 1, "b": 1, "c": 1, "d": 1}, {"a", "c"})
-    assert build(Update(frozenset({"model.much"}))) == (
+    assert build(Update(frozenset({NodeId("model", "much")}))) == (
         "success",
         {"a": 1, "b": 2, "c": 1, "d": 2},
         {"a", "c"},
@@ -105,7 +106,7 @@ def test_a_state_keeps_the_columns_that_it_began_with(shop, first_spark):
     # Without the condition, the state has too many columns.
     shop.model("much", counted)
     assert build(accepted)[0] == "error"
-    assert build(Update(frozenset({"model.much"})))[0] == "success"
+    assert build(Update(frozenset({NodeId("model", "much")})))[0] == "success"
 
 
 def build_much(shop, spark, intent=None):
@@ -119,7 +120,7 @@ def test_a_stricter_condition_deletes_what_the_old_one_sent(shop, first_spark):
     shop.send(*(event(n) for n in range(3)), event(4, "b"))
     built(shop.root, first_spark)
     shop.model("often", OFTEN.replace("> 2", "> 5"))
-    accepted = AcceptedModels(stored=frozenset({"model.often"}))
+    accepted = AcceptedModels(stored=frozenset({NodeId("model", "often")}))
     built(shop.root, first_spark, intent=Update(accepted=accepted))
     assert sent(shop) == ({}, {"a"})
     shop.send(event(5))

@@ -11,6 +11,7 @@ from support.runs import built, create_topics, job_of
 from support.shops import SUMS, TOTALS, WINDOWS, Shop, event, minute
 from support.spark import SPARK_WARNINGS
 
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.intents import Apply
 from millstream.local.broker import keep_broker, stop_broker
 from millstream.runner.commands.up_to_date import up_to_date
@@ -84,7 +85,9 @@ def test_an_apply_has_nothing_to_do_unless_one_was_interrupted(done, first_spark
     assert idle(done, intent=Apply()) == every
     done.model("totals", TOTALS.replace("sum(value)", "max(value)"))
     assert idle(done, intent=Apply()) == set()
-    built(done.root, first_spark, intent=Apply({"model.totals": ("user",)}, accept_differences=True))
+    built(
+        done.root, first_spark, intent=Apply({NodeId("model", "totals"): ("user",)}, accept_differences=True)
+    )
     assert idle(done, intent=Apply()) == every
     (note,) = done.root.glob(".millstream/*/checkpoints/applied.json")
     ended = note.read_text()

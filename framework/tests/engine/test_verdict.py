@@ -3,14 +3,15 @@
 import pytest
 from msgspec.structs import replace
 
+from millstream.core.node_id import NodeId
 from millstream.queries.values import Dependency, QuerySignature, StatefulOperator, StoredOutput
 from millstream.queries.verdict import compare_signatures
 
 COUNT = StatefulOperator(
     "counts", "aggregate", (("keys", "user"), ("measures", "count(*)"), ("window", "1 hour")), "a1",
-    models=("model.counts",),
+    models=(NodeId("model", "counts"),),
 )  # fmt: skip
-NOW = QuerySignature(("source.shop.events",), (COUNT,), ("model.counts",))
+NOW = QuerySignature((NodeId("source", "shop.events"),), (COUNT,), ("model.counts",))
 
 
 def changed(**facts):
@@ -34,7 +35,7 @@ def test_another_filter_before_the_state_would_count_by_both():
 
 
 def test_another_source():
-    result = compare_signatures(NOW, replace(NOW, sources=("source.shop.hits",)))
+    result = compare_signatures(NOW, replace(NOW, sources=(NodeId("source", "shop.hits"),)))
     assert (result.kind, result.reasons) == ("rebuild", ("it reads shop.hits instead of shop.events",))
 
 
@@ -158,7 +159,7 @@ def test_another_spark_setting():
 
 
 def test_another_retention():
-    rows = StoredOutput("model.days", ("id",), "r1", (), "1 day")
+    rows = StoredOutput(NodeId("model", "days"), ("id",), "r1", (), "1 day")
     old = replace(NOW, operators=(), stored=(rows,))
     for retention, kind in (("2 days", "stored"), ("", "stored"), ("1 hour", "stored"), ("24 hours", "same")):
         assert (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 from support.plans import by, group, lookup, output, seed, select, topic, where
 
+from millstream.core.node_id import NodeId
 from millstream.outputs.registry import materialization_of
 from millstream.plan.nodes import Node, Output, Plan
 from millstream.plan.optimizer.context import PlanChange, PlanHints
@@ -12,14 +13,14 @@ from millstream.plan.optimizer.driver import OptimizedPlan, RuleStep
 
 
 def named(node: Node, label: str, model: str = "") -> Node:
-    return replace(node, label=label, models=(f"model.{model or label}",))
+    return replace(node, label=label, models=(NodeId("model", model or label),))
 
 
 def stored(node: Node, model: str, kind: str = "sink", *keys: str, **options: object) -> Output:
     stored_output = output(node, model, *keys)
     config = {"materialized": kind, "key": [*keys], "unique_key": [*keys], **options}
     return replace(
-        stored_output, materialization=materialization_of(model, config), models=(f"model.{model}",)
+        stored_output, materialization=materialization_of(model, config), models=(NodeId("model", model),)
     )
 
 
@@ -28,7 +29,9 @@ def filtered(source: Node) -> Node:
 
 
 def scored(good: Node) -> Output:
-    with_products = replace(lookup(good, seed("id", "price"), "product_id = id"), models=("model.scored",))
+    with_products = replace(
+        lookup(good, seed("id", "price"), "product_id = id"), models=(NodeId("model", "scored"),)
+    )
     return stored(
         named(select(with_products, "user_id", "score = py_score(price)"), "scored"),
         "scored",
@@ -38,7 +41,7 @@ def scored(good: Node) -> Output:
 
 
 def counted(good: Node, source_key: str = "user_id") -> Output:
-    together = replace(by(good, source_key), models=("model.counts",))
+    together = replace(by(good, source_key), models=(NodeId("model", "counts"),))
     return stored(
         named(group(together, (source_key,), "clicks = count(value)"), "counts"),
         "counts",
@@ -63,11 +66,13 @@ def optimized() -> Plan:
 
 def optimized_plan() -> OptimizedPlan:
     before, after = written(), optimized()
-    changes = (PlanChange("events is read once for interesting_events and clicks", ("model.clicks",)),)
+    changes = (
+        PlanChange("events is read once for interesting_events and clicks", (NodeId("model", "clicks"),)),
+    )
     return OptimizedPlan(before, after, (RuleStep("share_equal", changes, before, after),))
 
 
 HINTS = PlanHints(
-    rows_per_second={"source.events": 1000.0},
-    keeps={"model.interesting_events": 0.3},
+    rows_per_second={NodeId("source", "events"): 1000.0},
+    keeps={NodeId("model", "interesting_events"): 0.3},
 )

@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 from support.plans import by, explode, group, plan, select, topic, where
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import INT
 from millstream.explain.calls import python_calls
 from millstream.plan.nodes import Column, Maintained, Stateful
@@ -59,9 +60,11 @@ def test_a_call_runs_natively_unless_something_prevents_it() -> None:
 
 def test_a_table_over_tables_calls_functions_in_its_sql() -> None:
     table = Maintained(
-        table="model.m",
+        table=NodeId("model", "m"),
         reads=(topic("a"),),
-        maintenance=Maintenance(("source.events",), "select a, py_f(a) as x from events", by=("a",)),
+        maintenance=Maintenance(
+            (NodeId("source", "events"),), "select a, py_f(a) as x from events", by=("a",)
+        ),
         keys=("a",),
         called=("py_f",),
         columns=(Column("a", INT), Column("x", INT)),

@@ -4,6 +4,7 @@ import shop_plan
 from shop_plan import named, stored
 from support.plans import topic, where
 
+from millstream.core.node_id import NodeId
 from millstream.explain.explanation import ExplanationContext, explain_plans, explain_step, outputs_of
 from millstream.explain.queries import ExplainedQuery, SeparationReason
 from millstream.explain.savings import add_costs, plan_cost, separate_outputs
@@ -26,7 +27,9 @@ def test_savings_add_up() -> None:
 
 
 def test_only_the_outputs_of_chosen_models() -> None:
-    explanation = explain_plans(shop_plan.optimized_plan(), ExplanationContext(models=("model.clicks",)))
+    explanation = explain_plans(
+        shop_plan.optimized_plan(), ExplanationContext(models=(NodeId("model", "clicks"),))
+    )
     assert (explanation.written.outputs, explanation.optimized.outputs) == (
         ("clicks.sink",),
         ("clicks.sink",),
@@ -35,11 +38,16 @@ def test_only_the_outputs_of_chosen_models() -> None:
 
 
 def test_a_view_is_explained_by_what_reads_it() -> None:
-    assert outputs_of(shop_plan.written(), ("model.interesting_events",)) == {"model.scored", "model.counts"}
+    assert outputs_of(shop_plan.written(), (NodeId("model", "interesting_events"),)) == {
+        "model.scored",
+        "model.counts",
+    }
 
 
 def test_rules_that_did_nothing_to_chosen_models_are_left_out() -> None:
-    explanation = explain_plans(shop_plan.optimized_plan(), ExplanationContext(models=("model.counts",)))
+    explanation = explain_plans(
+        shop_plan.optimized_plan(), ExplanationContext(models=(NodeId("model", "counts"),))
+    )
     assert [report.rule for report in explanation.rules] == ["share_equal"]
     same = explain_plans(OptimizedPlan(*[shop_plan.optimized()] * 2), ExplanationContext())
     assert same.rules == ()
@@ -49,10 +57,13 @@ def test_changes_of_other_models_are_left_out() -> None:
     source = topic("a")
     before = Plan(tuple(stored(named(where(topic("a"), "a > 1"), m), m) for m in ("one", "two")))
     after = Plan(tuple(stored(named(where(source, "a > 1"), m), m) for m in ("one", "two")))
-    changes = (PlanChange("of one", ("model.one",)), PlanChange("of two", ("model.two",)))
+    changes = (
+        PlanChange("of one", (NodeId("model", "one"),)),
+        PlanChange("of two", (NodeId("model", "two"),)),
+    )
     explanation = explain_plans(
         OptimizedPlan(before, after, (RuleStep("r", changes, before, after),)),
-        ExplanationContext(models=("model.one",)),
+        ExplanationContext(models=(NodeId("model", "one"),)),
     )
     assert [change.what for change in explanation.rules[0].changes] == ["of one"]
 
@@ -91,7 +102,7 @@ def test_queries_say_what_is_really_shared() -> None:
 
 def test_queries_of_other_models_are_left_out() -> None:
     about = ExplanationContext(
-        models=("model.counts",),
+        models=(NodeId("model", "counts"),),
         queries=(ExplainedQuery("a", models=("scored", "clicks")), ExplainedQuery("b", models=("counts",))),
         separations=(
             SeparationReason("counts", "it keeps state"),

@@ -12,6 +12,7 @@ from shop_plan import named, stored
 from support.plans import sql, topic, where
 
 from millstream.core import diagram as diagrams
+from millstream.core.node_id import NodeId
 from millstream.explain.explanation import Explanation, ExplanationContext, explain_plans, explain_step
 from millstream.explain.formats.diagram import draw_diagram
 from millstream.explain.formats.json import as_data
@@ -70,7 +71,8 @@ def evil() -> Drawing:
     """A drawing with a user's text where each format has syntax."""
     filtered = replace(where(topic("a"), "a > 1"), conditions=(sql("a = '" + EVIL.replace("'", "") + "'"),))
     return draw_plan(
-        Plan((stored(named(filtered, "odd"), "odd", "sink", EVIL),)), [(EVIL, frozenset(("model.odd",)))]
+        Plan((stored(named(filtered, "odd"), "odd", "sink", EVIL),)),
+        [(EVIL, frozenset((NodeId("model", "odd"),)))],
     )
 
 
@@ -110,8 +112,8 @@ def test_one_rule_is_shown_before_and_after() -> None:
 def test_a_change_that_names_no_model_says_where_it_is() -> None:
     plans = shop_plan.written(), shop_plan.optimized()
     changes = (
-        PlanChange("two filters are one", tuple(f"model.{name}" for name in "abcde")),
-        PlanChange("a is what it reads", ("model.a",)),
+        PlanChange("two filters are one", tuple(NodeId("model", name) for name in "abcde")),
+        PlanChange("a is what it reads", (NodeId("model", "a"),)),
     )
     drawn = format_explanation(
         explain_plans(OptimizedPlan(*plans, (RuleStep("r", changes, *plans),)), ExplanationContext()), 100

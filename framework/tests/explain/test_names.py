@@ -23,6 +23,7 @@ from support.plans import (
     where,
 )
 
+from millstream.core.node_id import NodeId
 from millstream.explain.names import node_names
 from millstream.plan.nodes import Node, Plan
 from millstream.plan.nodes.order import in_order
@@ -76,7 +77,11 @@ def test_reads_of_one_source_differ_by_who_reads() -> None:
 
 def test_a_topic_that_is_read_back_is_not_taken_for_the_model() -> None:
     back = topic("a", name="clicks")
-    back = replace(back, relation="model.clicks", input=replace(back.inputs[0], relation="model.clicks"))
+    back = replace(
+        back,
+        relation=NodeId("model", "clicks"),
+        input=replace(back.inputs[0], relation=NodeId("model", "clicks")),
+    )
     planned = Plan(
         (
             stored(named(where(topic("a"), "a > 1"), "clicks"), "clicks"),

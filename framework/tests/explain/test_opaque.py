@@ -3,6 +3,7 @@
 import pytest
 
 from millstream.compile.manifest import Compiled, Manifest, ManifestNode
+from millstream.core.node_id import NodeId
 from millstream.explain.opaque import REMEDIES, find_opaque, opaque_remedy
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.sql.query import DerivedTable, From, OpaqueBody, Select, SqlQuery, SqlUnion
@@ -11,12 +12,12 @@ NOTHING = Catalog({}, {}, {})
 
 
 def catalog(body) -> Catalog:
-    return Catalog({}, {}, {"model.m": ModelSpec("model.m", "m", SqlQuery(body), ())})
+    return Catalog({}, {}, {NodeId("model", "m"): ModelSpec(NodeId("model", "m"), "m", SqlQuery(body), ())})
 
 
 def compiled(*reasons: str) -> Compiled:
     node = ManifestNode(
-        id="model.m",
+        id=NodeId("model", "m"),
         kind="model",
         name="m",
         path="models/m.sql",
@@ -25,7 +26,9 @@ def compiled(*reasons: str) -> Compiled:
         compiled_path="compiled/models/m.sql",
     )
     return Compiled(
-        Manifest(1, "0", "shop", "local", {node.id: node}, {}), (), {"model.m": "select\n1\nlimit 2\n"}
+        Manifest(1, "0", "shop", "local", {node.id: node}, {}),
+        (),
+        {NodeId("model", "m"): "select\n1\nlimit 2\n"},
     )
 
 
@@ -61,7 +64,7 @@ def test_a_reason_that_compiler_and_plan_tell_is_told_once() -> None:
 
 
 def test_only_models_that_are_asked_for() -> None:
-    assert find_opaque(NOTHING, compiled("odd"), models=("model.other",)) == ()
+    assert find_opaque(NOTHING, compiled("odd"), models=(NodeId("model", "other"),)) == ()
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Descriptions of physical queries."""
 
+from millstream.core.node_id import NodeId
 from millstream.explain.queries import ExplainedQuery, SeparationReason, explain_separation
 from millstream.explain.queries import explain_query as explained
 from millstream.explain.state_memory import StateStores
@@ -28,21 +29,27 @@ def query(deliver, steps=(), operators=()) -> Query:
     return Query(
         name="counts",
         kind="stateful",
-        models=("model.counts",),
-        sources=(TopicRead("events", "source.shop.events", "events_v2"), ChangesRead("users", "model.users")),
-        reads=(StaticRead("products", "seed.products"),),
+        models=(NodeId("model", "counts"),),
+        sources=(
+            TopicRead("events", NodeId("source", "shop.events"), "events_v2"),
+            ChangesRead("users", NodeId("model", "users")),
+        ),
+        reads=(StaticRead("products", NodeId("seed", "products")),),
         steps=steps,
         sql="select 1",
         deliver=deliver,
         output_mode="update",
-        signature=QuerySignature(("source.shop.events",), operators),
+        signature=QuerySignature((NodeId("source", "shop.events"),), operators),
         memory=MemoryEstimate(160, "10 keys of 16 bytes"),
         realtime=("an aggregate",),
     )
 
 
 TO_KAFKA = ToKafka(
-    (SinkOutput("model.counts", Sink("counts")), DeadLetters("source.shop.events", "events.dead_letter"))
+    (
+        SinkOutput(NodeId("model", "counts"), Sink("counts")),
+        DeadLetters(NodeId("source", "shop.events"), "events.dead_letter"),
+    )
 )
 
 
@@ -73,7 +80,9 @@ def test_memory_is_told_of_what_keeps_state() -> None:
 
 def test_sql_is_told_in_the_order_in_which_it_runs() -> None:
     steps = (SqlView("a", "select 2"), DedupeView("b", "a", ("id",), "1 hour"))
-    deliver = PerBatch("batch", (OutputDelivery(TableOutput("model.counts"), "select * from batch"),))
+    deliver = PerBatch(
+        "batch", (OutputDelivery(TableOutput(NodeId("model", "counts")), "select * from batch"),)
+    )
     assert explain_query(query(deliver, steps)).sql == (
         "-- view a\nselect 2\n\n-- view b: the first row of a by id within 1 hour\n\nselect 1\n\n"
         "-- counts, of each batch as batch\nselect * from batch"
@@ -81,6 +90,6 @@ def test_sql_is_told_in_the_order_in_which_it_runs() -> None:
 
 
 def test_models_apart_are_told_by_their_names() -> None:
-    assert explain_separation(Separation("model.a", "it keeps state", ("model.b",))) == SeparationReason(
-        "a", "it keeps state", ("b",)
-    )
+    assert explain_separation(
+        Separation(NodeId("model", "a"), "it keeps state", (NodeId("model", "b"),))
+    ) == SeparationReason("a", "it keeps state", ("b",))

@@ -5,6 +5,7 @@ import shop_plan
 from msgspec.structs import replace
 from support.plans import by, dedupe, explode, group, join, output, plan, select, topic, union, where
 
+from millstream.core.node_id import NodeId
 from millstream.explain.savings import (
     Cost,
     Costs,
@@ -48,7 +49,7 @@ def test_what_two_queries_need_is_paid_twice() -> None:
 
 def test_a_topic_of_the_project_is_read_back() -> None:
     back = topic("a", name="clicks")
-    back = replace(back, input=replace(back.inputs[0], relation="model.clicks"))
+    back = replace(back, input=replace(back.inputs[0], relation=NodeId("model", "clicks")))
     assert plan_cost(plan(back)).topics_read_back == 1
     assert plan_cost(plan(topic("a"))).topics_read_back == 0
 
@@ -90,23 +91,29 @@ def test_without_hints_no_rate_is_known() -> None:
 
 def test_one_rate_that_is_not_known_makes_the_sum_unknown() -> None:
     two_topics = plan(topic("a"), topic("a", name="others"))
-    assert plan_cost(two_topics, hints=PlanHints(rows_per_second={"source.events": 10.0})).rows_read is None
+    assert (
+        plan_cost(two_topics, hints=PlanHints(rows_per_second={NodeId("source", "events"): 10.0})).rows_read
+        is None
+    )
 
 
 def test_a_share_is_kept_once_however_the_filter_is_taken_apart() -> None:
-    hints = PlanHints(rows_per_second={"source.events": 100.0}, keeps={"m": 0.5})
+    hints = PlanHints(rows_per_second={NodeId("source", "events"): 100.0}, keeps={NodeId("model", "m"): 0.5})
     twice = by(where(where(topic("a", "b"), "a > 1"), "b > 1"), "a")
     assert plan_cost(plan(twice), hints=hints).rows_shuffled == 50
 
 
 def test_a_shared_filter_keeps_what_any_model_keeps() -> None:
-    hints = PlanHints(rows_per_second={"source.events": 100.0}, keeps={"m": 0.3, "n": 0.5})
-    shared = replace(where(topic("a"), "a > 1 or a < 0"), models=("m", "n"))
+    hints = PlanHints(
+        rows_per_second={NodeId("source", "events"): 100.0},
+        keeps={NodeId("model", "m"): 0.3, NodeId("model", "n"): 0.5},
+    )
+    shared = replace(where(topic("a"), "a > 1 or a < 0"), models=(NodeId("model", "m"), NodeId("model", "n")))
     assert plan_cost(plan(by(shared, "a")), hints=hints).rows_shuffled == 80
 
 
 def test_a_union_adds_rates() -> None:
-    hints = PlanHints(rows_per_second={"source.events": 100.0, "source.others": 10.0})
+    hints = PlanHints(rows_per_second={NodeId("source", "events"): 100.0, NodeId("source", "others"): 10.0})
     assert (
         plan_cost(plan(by(union(topic("a"), topic("a", name="others")), "a")), hints=hints).rows_shuffled
         == 110

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from support.sql_plans import project
 
 from millstream.cli.group import millstream
+from millstream.core.node_id import NodeId
 from millstream.core.text import FileText, Location
 from millstream.explain.state_memory import (
     StateMemory,
@@ -56,7 +57,7 @@ COUNTS = StatefulOperator(
 def query(rows=None, operator=COUNTS) -> Query:
     size = StateSize(operator.name, 96, rows, content=content_id(operator))
     return Query(
-        "m", "stateful", ("model.m",), (), (), (), "select 1", ToKafka((SinkOutput("model.m", Sink("m")),)), "update",
+        "m", "stateful", (NodeId("model", "m"),), (), (), (), "select 1", ToKafka((SinkOutput(NodeId("model", "m"), Sink("m")),)), "update",
         QuerySignature((), (operator,)), MemoryEstimate(rows and rows * 96, "", (size,)),
     )  # fmt: skip
 
@@ -123,7 +124,7 @@ def test_figures_of_an_edited_state_are_not_used(tmp_path):
     assert measured_states(str(tmp_path)) == {size.content: MeasuredState(7, 70, 700, "2026-11-25")}
     edited = replace(COUNTS, facts=(("key user_id", "string"), ("measure sum(n)", "bigint")))
     assert content_id(edited) != size.content
-    assert content_id(replace(COUNTS, name="totals", models=("model.totals",))) == size.content
+    assert content_id(replace(COUNTS, name="totals", models=(NodeId("model", "totals"),))) == size.content
 
 
 def target(**settings):
@@ -168,11 +169,11 @@ def test_a_warning_says_what_is_too_small(machine, limit, message):
 
 
 def test_a_warning_is_at_the_model_with_the_largest_state():
-    small = replace(memory_of(query(1_000_000_000)), model="model.small")
-    large = replace(memory_of(query(2_000_000_000)), model="model.large")
+    small = replace(memory_of(query(1_000_000_000)), model=NodeId("model", "small"))
+    large = replace(memory_of(query(2_000_000_000)), model=NodeId("model", "large"))
     files = {
-        "model.small": FileText("models/small.sql", "select 1\n"),
-        "model.large": FileText(
+        NodeId("model", "small"): FileText("models/small.sql", "select 1\n"),
+        NodeId("model", "large"): FileText(
             "models/large.sql", "-- much\n{{ config(materialized='table') }}\nselect 1\n"
         ),
     }

@@ -4,6 +4,7 @@ import shop_plan
 from msgspec.structs import replace
 from support.plans import by, group, plan, sql, topic, watermark
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import TIMESTAMP
 from millstream.explain.topology import Drawing, DrawnNode, PlanEdge, abbreviate_metadata, draw_plan
 from millstream.plan.nodes import METADATA, RECORD_HEADERS, RECORD_TIME, Item, Plan, Project
@@ -67,7 +68,9 @@ def test_edges_keep_the_order_of_inputs() -> None:
 
 
 def test_every_end_of_an_edge_is_a_node() -> None:
-    drawing = draw_plan(shop_plan.written(), [("one", frozenset(("model.scored", "model.counts")))])
+    drawing = draw_plan(
+        shop_plan.written(), [("one", frozenset((NodeId("model", "scored"), NodeId("model", "counts"))))]
+    )
     names = [drawn.id for drawn in drawing.nodes]
     assert len(names) == len(set(names))
     assert {end for edge in drawing.edges for end in (edge.source, edge.target)} <= set(names)
@@ -75,7 +78,8 @@ def test_every_end_of_an_edge_is_a_node() -> None:
 
 def test_a_group_holds_what_its_query_runs() -> None:
     drawing = draw_plan(
-        shop_plan.optimized(), [("q", frozenset(("model.scored", "model.counts", "model.clicks")))]
+        shop_plan.optimized(),
+        [("q", frozenset((NodeId("model", "scored"), NodeId("model", "counts"), NodeId("model", "clicks"))))],
     )
     assert [group.name for group in drawing.groups] == ["q"]
     assert drawing.groups[0].nodes == tuple(drawn.id for drawn in drawing.nodes)
@@ -89,7 +93,7 @@ def test_what_two_queries_need_is_drawn_in_each() -> None:
 
 
 def test_outputs_without_a_query_stand_alone() -> None:
-    drawing = draw_plan(shop_plan.optimized(), [("a", frozenset(("model.counts",)))])
+    drawing = draw_plan(shop_plan.optimized(), [("a", frozenset((NodeId("model", "counts"),)))])
     grouped = {name for group in drawing.groups for name in group.nodes}
     assert "clicks.sink" not in grouped
 

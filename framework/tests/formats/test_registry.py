@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 from support.shops import Shop
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import Field, parse_type
 from millstream.engine.spark.jars import jars_for
 from millstream.formats.registry import DEFAULT_FORMAT, NAMES, Encoding, format_of
@@ -67,7 +68,7 @@ def test_spark_gets_the_jars_of_the_formats_in_use(monkeypatch, request):
     module = ModuleType("millstream.formats.packed")
     module.format_of = lambda _: replace(format_of("json"), jars=("postgres",))
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    events = TopicSpec("source.web.events", "events", "events", Encoding(), ())
+    events = TopicSpec(NodeId("source", "web.events"), "events", "events", Encoding(), ())
     target = Target("web", "local", {})
 
     def files(*topics):
@@ -76,7 +77,9 @@ def test_spark_gets_the_jars_of_the_formats_in_use(monkeypatch, request):
 
     needed = {jar.name for jar in read_catalog()["postgres"]}
     assert not needed & files(events)
-    assert needed <= files(events, replace(events, id="source.web.packed", format=Encoding("packed")))
+    assert needed <= files(
+        events, replace(events, id=NodeId("source", "web.packed"), format=Encoding("packed"))
+    )
 
 
 def test_a_format_can_have_the_name_of_a_type(tmp_path):

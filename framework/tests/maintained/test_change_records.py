@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import BIGINT, STRING, Field
 from millstream.engine.queries.table_changes import FollowedBatch, change_records, source_of
 from millstream.formats.changes import envelope_fields
@@ -26,7 +27,7 @@ def expected(before, after, *, first, tombstones):
         return [None]
     op = "d" if after is None else "u" if before else "r" if first else "c"
     source = {
-        "version": source_of("shop", "model.latest", BATCH)["version"], "connector": "millstream", "name": "shop",
+        "version": source_of("shop", NodeId("model", "latest"), BATCH)["version"], "connector": "millstream", "name": "shop",
         "ts_ms": 5, "snapshot": "true" if op == "r" else "false", "db": "shop", "table": "latest", "lsn": 7,
     }  # fmt: skip
     rows = {"before": before and json.loads(before), "after": after and json.loads(after)}
@@ -47,7 +48,7 @@ def test_a_record_has_the_row_before_and_after(spark, first, tombstones):
     batch = FollowedBatch(9, 7, 5, first=first)
     records = spark.createDataFrame(rows, SCHEMA).coalesce(1)
     sent = change_records(
-        records, source_of("shop", "model.latest", batch), batch, tombstones=tombstones
+        records, source_of("shop", NodeId("model", "latest"), batch), batch, tombstones=tombstones
     ).collect()
     for name, (before, after) in CASES.items():
         values = [record.value and json.loads(record.value) for record in sent if record.topic == name]

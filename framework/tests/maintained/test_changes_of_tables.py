@@ -17,6 +17,7 @@ from support.spark import SPARK_WARNINGS
 from maintained.test_topics_of_tables import KINDS, LATEST, Events, build, kill
 from millstream.compile import compile_project
 from millstream.core.errors import MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.intents import Apply, Update
 from millstream.deploy.stages.roll_back import roll_back
 from millstream.docs.export import exported_project
@@ -101,7 +102,9 @@ class Reader:
 
 
 def table(root, name):
-    return DeltaTable(delta_folder(load_project(root, None, None, None).target, root).read(f"model.{name}"))
+    return DeltaTable(
+        delta_folder(load_project(root, None, None, None).target, root).read(NodeId("model", name))
+    )
 
 
 def expected(shop, topic):

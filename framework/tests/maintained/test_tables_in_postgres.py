@@ -7,6 +7,7 @@ from support.runs import built, errors, statuses, table_rows
 from support.shops import POSTGRES
 from support.spark import SPARK_WARNINGS
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import DOUBLE, INT, STRING
 from millstream.engine.queries.maintained import with_few_keys
 from millstream.engine.queries.small_batches import evaluate_batch
@@ -144,11 +145,14 @@ def test_few_keys_are_compared_by_the_database(first_spark, tmp_path, postgres):
     connection = {"url": postgres.url, "username": postgres.username, "password": postgres.password}
     target = Target("shop", "local", {"tables": connection | {"database_schema": postgres.schema}})
     columns = (Column("user", STRING), Column("id", INT), Column("share", DOUBLE))
-    tables, table = connect(target, tmp_path, first_spark), TableOutput("model.t", ("user",), columns)
+    tables, table = (
+        connect(target, tmp_path, first_spark),
+        TableOutput(NodeId("model", "t"), ("user",), columns),
+    )
     tables.create(table, changes=False)
     rows(postgres, "insert into t select 'u' || n, n, n from generate_series(1, 1000) n")
     rows(postgres, "insert into t values (null, 0, 0)")
-    stored = tables.rows(first_spark, "model.t", columns)
+    stored = tables.rows(first_spark, NodeId("model", "t"), columns)
     for keys, pushed, expected in (
         ([("u7", 7, 7.0), (None, 0, 0.0), ("u9", 9, 1.0)], "[*Or", [(None, 0), ("u7", 7), ("u9", 9)]),
         ([("u'7", 7, 7.0)], "[*IsNotNull(user), *IsNotNull(id), *EqualTo(user,u'7), *EqualTo(id,7)]", []),

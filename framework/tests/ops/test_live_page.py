@@ -9,6 +9,7 @@ from decimal import Decimal
 import pytest
 
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.deploy.values import SetupStep, TopicEnds
 from millstream.ops.live_page.page import LivePage
 from millstream.ops.live_page.rows import NewestRows
@@ -24,8 +25,10 @@ NASTY = "</script><img src=x onerror=alert(1)>"
 @contextmanager
 def served(folder, *relations):
     watcher, rows = RunWatcher(), NewestRows(relations)
-    page = LivePage("cafe", {"source.cafe.orders": "orders"}, watcher, rows)
-    node = LineageNode("source.cafe.orders", NASTY, "source", "topic", 0, 0, 10, 10, "site/index.html")
+    page = LivePage("cafe", {NodeId("source", "cafe.orders"): "orders"}, watcher, rows)
+    node = LineageNode(
+        NodeId("source", "cafe.orders"), NASTY, "source", "topic", 0, 0, 10, 10, "site/index.html"
+    )
     with rows.reading(), serving_page(page, DrawnLineage(10, 10, [node], []), folder, 0) as address:
         yield page, address.removeprefix("http://").strip("/")
 
@@ -68,8 +71,8 @@ def test_rows_are_read_while_somebody_looks(tmp_path):
     def broken(_limit):
         raise MillstreamError(Diagnostic("MS843", "the table 'late' has not been built"))
 
-    good = LiveRelation("model.a", "a", "table", "", lambda _: Answer(("n",), [(1,), (None,)]))
-    bad = LiveRelation("model.late", "late", "table", "", broken)
+    good = LiveRelation(NodeId("model", "a"), "a", "table", "", lambda _: Answer(("n",), [(1,), (None,)]))
+    bad = LiveRelation(NodeId("model", "late"), "late", "table", "", broken)
     with served(tmp_path, good, bad) as (_, address):
         while not (relations := json.loads(get(address, "/run.json")[2])["relations"])[0]["rows"]:
             pass

@@ -14,6 +14,7 @@ from support.shops import Shop
 
 from millstream.compile import compile_project
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.deploy.values import (
     BatchCompleted,
     DataTested,
@@ -36,18 +37,22 @@ from millstream.project.values import Target
 DIAGNOSTIC = Diagnostic("MS868", "1 / 0 <b> & more", None, "guard it")
 FAILED = QueryFailed("totals", DIAGNOSTIC, 1, 1.0)
 WORKS = BatchCompleted("totals", BatchResult(1, 10, 1.0))
-FAILS_TEST = DataTested("test.unique_m", passed=False, message="3 rows", kind="unique")
-NOT_FRESH = DataTested("test.fresh", passed=False, message="too old", kind="freshness")
+FAILS_TEST = DataTested(NodeId("test", "unique_m"), passed=False, message="3 rows", kind="unique")
+NOT_FRESH = DataTested(NodeId("test", "fresh"), passed=False, message="too old", kind="freshness")
 
 
 def counted(**counts):
-    return BatchCompleted("totals", BatchResult(1, 10, 1.0, counts=RecordCounts(**counts)))
+    by_id = {
+        fate: {NodeId.parse(id_ if "." in id_ else f"model.{id_}"): rows for id_, rows in numbers.items()}
+        for fate, numbers in counts.items()
+    }
+    return BatchCompleted("totals", BatchResult(1, 10, 1.0, counts=RecordCounts(**by_id)))
 
 
 @pytest.mark.parametrize(
     ("events", "text"),
     [
-        ([WORKS, QueryIdle("totals"), DataTested("test.m", passed=True)], []),
+        ([WORKS, QueryIdle("totals"), DataTested(NodeId("test", "m"), passed=True)], []),
         ([FAILED, FAILED, FAILED], ["failed"]),
         ([FAILED, WORKS, WORKS], ["failed", "recovered"]),
         ([FAILED, QueryIdle("totals"), WORKS], ["failed", "recovered"]),
@@ -55,10 +60,10 @@ def counted(**counts):
         ([FAILED, WORKS, FAILED, WORKS], ["failed", "recovered"]),
         ([FAILED, QueryFailed("totals", Diagnostic("MS861", "x"), 2, 2.0)], ["failed", "failed"]),
         ([FAILED, QueryFailed("others", DIAGNOSTIC, 1, 1.0), WORKS], ["failed", "failed", "recovered"]),
-        ([LeftOut("totals", "model.m", DIAGNOSTIC), LeftOut("totals", "model.m", DIAGNOSTIC)], ["left_out"]),
+        ([LeftOut("totals", NodeId("model", "m"), DIAGNOSTIC), LeftOut("totals", NodeId("model", "m"), DIAGNOSTIC)], ["left_out"]),
         ([counted(dead_letters={"source.web.events": 2}), counted(dead_letters={"m": 1})], ["dead_letters"] * 2),
         ([counted(tests={"test.not_null_m_id": 2})] * 3, ["test_violated"]),
-        ([FAILS_TEST, FAILS_TEST, DataTested("test.unique_m", passed=True)], ["test_violated", "recovered"]),
+        ([FAILS_TEST, FAILS_TEST, DataTested(NodeId("test", "unique_m"), passed=True)], ["test_violated", "recovered"]),
         ([NOT_FRESH], ["freshness_missed"]),
     ],
 )  # fmt: skip

@@ -8,6 +8,7 @@ from support.shops import Shop
 
 from millstream.cli.output import OutputStyle
 from millstream.cli.run_progress import run_progress
+from millstream.core.node_id import NodeId
 from millstream.deploy.values import BatchCompleted, FunctionLogged, LineLogged, MachineUsage, QueryRunning
 from millstream.engine.queries.batch import BatchResult
 from millstream.ops.query_status import RunWatcher
@@ -39,7 +40,7 @@ class Log:
     def batch(self, *texts, rows=None, rebuilding=False):
         """Tell of a batch with logged rows, and return the new lines."""
         self.log.tell(QueryRunning(self.query, rebuilding))
-        logs = {"model.plain": (rows or len(texts), list(texts))}
+        logs = {NodeId("model", "plain"): (rows or len(texts), list(texts))}
         return self.lines(BatchCompleted(self.query.name, BatchResult(0, 1, 1.0, logs=logs)))
 
     def lines(self, event):

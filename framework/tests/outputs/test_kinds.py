@@ -7,6 +7,7 @@ from types import ModuleType
 import pytest
 from support.shops import Shop
 
+from millstream.core.node_id import NodeId
 from millstream.engine.queries.deliveries import BatchWriter, batch_function
 from millstream.queries.values import OutputDelivery, PerBatch, WriterOutput
 
@@ -65,7 +66,7 @@ def test_a_writer_gets_each_batch_with_what_identifies_it(spark, monkeypatch):
     module = ModuleType("millstream.outputs.http.spark")
     module.write = lambda rows, options, batch: written.append((rows.collect(), options, batch))
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    output = WriterOutput("model.called", "http", options={"url": "http://localhost"})
+    output = WriterOutput(NodeId("model", "called"), "http", options={"url": "http://localhost"})
     write = batch_function(
         PerBatch("batch", (OutputDelivery(output, "select id + 1 as id from batch"),)),
         BatchWriter("q/1", {}, print),

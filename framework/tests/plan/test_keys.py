@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import parse_type
 from millstream.plan.keys import ColumnProperties, expression_value, has_fixed_offset, interval_micros
 from millstream.sql.analyze import analyze_sql
@@ -43,7 +44,8 @@ COLUMNS = {
     ),
 }
 RELATION = InputRelation(
-    "model.r", tuple(RelationColumn(name, column.type, column.nullable) for name, column in COLUMNS.items())
+    NodeId("model", "r"),
+    tuple(RelationColumn(name, column.type, column.nullable) for name, column in COLUMNS.items()),
 )
 
 

@@ -27,6 +27,7 @@ from support.plans import (
 )
 
 from millstream.core.expressions import Expression
+from millstream.core.node_id import NodeId
 from millstream.core.types import STRING
 from millstream.outputs.kinds import Sink
 from millstream.plan.nodes import (
@@ -50,9 +51,9 @@ SCORES = Stateful(input=by(EVENTS, "a"), function="score", keys=("a",), generate
 STORED = output(where(EVENTS, "a > 1"))
 EXAMPLES: list[Node] = [
     *in_order([EVENTS]),
-    TraitsLeaf(relation="model.x", columns=EVENTS.columns),
+    TraitsLeaf(relation=NodeId("model", "x"), columns=EVENTS.columns),
     seed("a"),
-    SourceScan(relation="source.lake.orders", kind="parquet_folder", columns=EVENTS.columns),
+    SourceScan(relation=NodeId("source", "lake.orders"), kind="parquet_folder", columns=EVENTS.columns),
     table("a"),
     where(EVENTS, "a > 1", "b = 2"),
     MatchedGroups(input=EVENTS, conditions=(sql("a > 1"),), hides=("b",)),
@@ -69,15 +70,15 @@ EXAMPLES: list[Node] = [
     union(EVENTS, EVENTS),
     opaque(EVENTS),
     Maintained(
-        table="model.m",
+        table=NodeId("model", "m"),
         reads=(table("a"),),
-        maintenance=Maintenance(("model.t",), "select a from _millstream_now_0"),
+        maintenance=Maintenance((NodeId("model", "t"),), "select a from _millstream_now_0"),
         keys=("a",),
         columns=EVENTS.columns[:1],
     ),
     type(STORED)(
         input=STORED.input,
-        model="model.m",
+        model=NodeId("model", "m"),
         materialization=Sink("m"),
         extras=(Item("headers", sql("b", STRING)),),
         checks=(RowCheck("positive", "warn", sql("a < 0")),),

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from millstream.core.node_id import NodeId
 from millstream.kafka.groups import group_of
 from millstream.project.folders import checkpoints_of, target_folder
 from millstream.project.names import Environment, environment_in, is_environments, is_name
@@ -47,19 +48,19 @@ def test_invalid_names(name):
 
 def test_places_of_an_environment(tmp_path):
     tables = {"path": "s3a://lake/tables", "url": "postgresql://db/shop", "database_schema": "marts"}
-    alice = Environment("alice", "shop", frozenset({"model.totals"}))
+    alice = Environment("alice", "shop", frozenset({NodeId("model", "totals")}))
     target = Target(
         "shop", "local", {"checkpoints": "s3a://lake/state/", "tables": tables}, environment=alice
     )
     assert checkpoints_of(target, tmp_path) == "s3a://lake/state/env-shop-alice"
     assert target_folder(tmp_path, target) == tmp_path / ".millstream/local/env-shop-alice"
     folder = delta_folder(target, tmp_path)
-    assert folder.read("model.orders") == "s3a://lake/tables/env-shop-alice/orders"
-    assert folder.read("model.totals") == "s3a://lake/tables/totals"
-    assert folder.written("model.totals") == "s3a://lake/tables/env-shop-alice/totals"
+    assert folder.read(NodeId("model", "orders")) == "s3a://lake/tables/env-shop-alice/orders"
+    assert folder.read(NodeId("model", "totals")) == "s3a://lake/tables/totals"
+    assert folder.written(NodeId("model", "totals")) == "s3a://lake/tables/env-shop-alice/totals"
     schema = postgres_schema(target)
-    assert schema.schema == schema.of("model.orders").schema == "env-shop-alice--marts"
-    assert schema.of("model.totals").schema == "marts"
+    assert schema.schema == schema.of(NodeId("model", "orders")).schema == "env-shop-alice--marts"
+    assert schema.of(NodeId("model", "totals")).schema == "marts"
 
 
 def test_the_names_in_the_documentation():
@@ -72,17 +73,17 @@ def test_the_names_in_the_documentation():
     target = Target(
         "shop", "local", {"checkpoints": "s3a://lake/checkpoints", "tables": tables}, environment=alice
     )
-    assert rows["s3a://lake/tables/totals"] == delta_folder(target, Path()).written("model.totals")
+    assert rows["s3a://lake/tables/totals"] == delta_folder(target, Path()).written(NodeId("model", "totals"))
     assert rows["marts.totals"] == f'"{postgres_schema(target).schema}".totals'
     assert rows["s3a://lake/checkpoints"] == checkpoints_of(target, Path())
 
 
 def test_production_is_never_written():
-    alice = Environment("alice", "shop", frozenset({"model.totals"}))
-    alice.check("model.orders", "env-shop-alice--orders")
+    alice = Environment("alice", "shop", frozenset({NodeId("model", "totals")}))
+    alice.check(NodeId("model", "orders"), "env-shop-alice--orders")
     with pytest.raises(AssertionError, match="must not write"):
-        alice.check("model.totals")
+        alice.check(NodeId("model", "totals"))
     with pytest.raises(AssertionError, match="must not write"):
-        alice.check("model.orders", "orders")
+        alice.check(NodeId("model", "orders"), "orders")
     with pytest.raises(AssertionError, match="not decided"):
-        Environment("alice", "shop").check("model.orders")
+        Environment("alice", "shop").check(NodeId("model", "orders"))

@@ -1,8 +1,9 @@
 from pathlib import Path
 
-import msgspec
 import pytest
 
+from millstream.core.decoding import from_msgpack
+from millstream.core.encoding import to_msgpack
 from millstream.core.text import FileText
 from millstream.core.types import BIGINT, STRING, parse_type
 from millstream.formats.registry import Encoding
@@ -68,7 +69,7 @@ def test_what_was_read_survives_the_cache():
         "sources: [{name: s, topics: [{name: t, key: k, columns: [{name: a, type: 'map<string,int>', from: b}]}]}]\n"
         "models: [{name: m, config: {dedupe: {keys: [a], within: 1 hour}}, columns: [{name: c, tests: [unique]}]}]\n"
     )
-    assert msgspec.msgpack.decode(msgspec.msgpack.encode(properties), type=PropertiesFile) == properties
+    assert from_msgpack(to_msgpack(properties), PropertiesFile) == properties
 
 
 # -- sources

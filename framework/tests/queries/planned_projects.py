@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Node, Output, Plan
 from millstream.queries.emit.steps import SqlView
 from millstream.queries.lock import Lock
@@ -13,7 +14,7 @@ from millstream.queries.values import PerBatch, PhysicalSettings, Query
 
 def of(node: Node, model: str) -> Node:
     """Say in which model's SQL a node stands."""
-    return replace(node, models=(f"model.{model}",))
+    return replace(node, models=(NodeId("model", model),))
 
 
 def planned(*outputs: Output, lock: Lock | None = None, **settings: object) -> PhysicalPlan:

@@ -8,6 +8,7 @@ from support.plans import by, dedupe, group, lookup, seed, select, sql, topic, u
 from support.sql_plans import project
 
 from millstream.compile import compile_project
+from millstream.core.node_id import NodeId
 from millstream.outputs.kinds import View
 from millstream.plan.nodes import RowCheck
 from millstream.queries.topology import compiled_topology, physical_of
@@ -123,7 +124,7 @@ def test_a_row_on_which_a_function_fails_goes_to_the_dead_letters():
     output = replace(sink(select(topic("a"), "b = py_f(a)"), "one"), options={"on_bad_record": "dead_letter"})
     (query,) = planned(output).queries
     assert "if(_py_f.error is not null, named_struct('topic', 'events.dead_letter'" in query.sql
-    assert query.outputs[-1] == DeadLetters("source.events", "events.dead_letter")
+    assert query.outputs[-1] == DeadLetters(NodeId("source", "events"), "events.dead_letter")
     assert query.sources[0].headers
 
 
@@ -245,7 +246,7 @@ def test_a_row_of_a_table_that_fails_a_data_test_is_a_json_record_of_its_dead_le
     check = RowCheck("small", "dead_letter", sql("b > 1"))
     (query,) = planned(replace(stored(topic("a", "b"), "one", "a"), checks=(check,))).queries
     _, letter = query.deliver.deliveries
-    assert letter.target == DeadLetters("model.one", "one.dead_letter")
+    assert letter.target == DeadLetters(NodeId("model", "one"), "one.dead_letter")
     assert "encode_json(" in letter.sql
 
 
@@ -255,7 +256,7 @@ def test_one_query_sends_the_dead_letters_of_a_source():
     looked_up = lookup(events, seed("a", "name"), "a = r_a", "left")
     plan = planned(sink(select(narrow, "a"), "one"), sink(select(looked_up, "b"), "two"))
     first, second = plan.queries
-    assert first.outputs[-1] == DeadLetters("source.events", "events.dead_letter")
+    assert first.outputs[-1] == DeadLetters(NodeId("source", "events"), "events.dead_letter")
     assert [c.name for c in first.sources[0].columns] == ["a", "b"]  # else nobody sees a bad b
     assert not any(isinstance(t, DeadLetters) for t in second.outputs)
     assert "_bad is null" in second.sql

@@ -5,6 +5,7 @@ from planned_projects import planned
 from support.building import sink
 from support.plans import by, group, topic, where
 
+from millstream.core.node_id import NodeId
 from millstream.queries.lock import (
     AssignedGroup,
     GroupMember,
@@ -17,11 +18,11 @@ from millstream.queries.lock import (
     restart_groups,
 )
 
-FORMER = GroupMember(("former.by_a:gone",))
+FORMER = GroupMember((NodeId("former", "by_a:gone"),))
 
 
 def members(*names):
-    return tuple(GroupMember((f"model.{name}",)) for name in names)
+    return tuple(GroupMember((NodeId("model", name),)) for name in names)
 
 
 def shape(assigned):
@@ -63,14 +64,19 @@ def test_a_former_model_keeps_its_place_as_long_as_others_do():
 
 def test_models_that_share_a_state_stay_in_their_queries():
     alone = Lock((LockedGroup("x", members("x")), LockedGroup("y", members("y"))))
-    shared = [LockedGroup("x", (GroupMember(("model.x", "model.y", "model.new")),))]
+    shared = [
+        LockedGroup("x", (GroupMember((NodeId("model", "x"), NodeId("model", "y"), NodeId("model", "new"))),))
+    ]
     groups = assign_groups(shared, alone)
     assert shape(groups) == [("x", ["x"]), ("y", ["y"]), ("new", ["new"])]
 
 
 def test_a_group_that_starts_again_keeps_its_models_only():
     lock = Lock(
-        (LockedGroup("by_a", (GroupMember(("model.x", "model.y")), FORMER)), LockedGroup("z", (FORMER,)))
+        (
+            LockedGroup("by_a", (GroupMember((NodeId("model", "x"), NodeId("model", "y"))), FORMER)),
+            LockedGroup("z", (FORMER,)),
+        )
     )
     assert restart_groups(lock, ["by_a"]) == Lock((LockedGroup("by_a", members("x", "y")), lock.groups[1]))
 
@@ -110,7 +116,7 @@ def test_a_plan_keeps_to_its_lock():
     assert [q.name for q in more.queries] == ["events_by_a", "z"]
     assert more.queries[0] == first.queries[0]
     assert "newer" in more.separations[-1].why
-    left = replace(outputs("x", "y")[1], model="former.events_by_a:y")
+    left = replace(outputs("x", "y")[1], model=NodeId("former", "events_by_a:y"))
     lock = Lock((LockedGroup("events_by_a", (*members("x"), GroupMember((left.model,)))),))
     (less,) = planned(*outputs("x"), left, lock=lock).queries
     assert ([*less.stored], less.sql.count("union all"), less.sql.count("< 0")) == (["model.x"], 1, 2)

@@ -9,6 +9,7 @@ from planned_projects import planned
 from support.building import sink, stored
 from support.plans import by, dedupe, group, select, topic, watermark, where
 
+from millstream.core.node_id import NodeId
 from millstream.engine.queries.counts import without_bad
 from millstream.engine.spark.settings import CHAINS
 from millstream.queries.emit.steps import CountedView, DedupeView, SqlView
@@ -230,7 +231,7 @@ def test_aggregates_of_one_group_read_and_move_once(spark, stream, records):
 
 def former(output):
     """Return an output as that of a model that has left the query."""
-    return replace(output, model=f"former.events_by_a:{output.model}")
+    return replace(output, model=NodeId("former", f"events_by_a:{output.model}"))
 
 
 def left(lock, *outputs):

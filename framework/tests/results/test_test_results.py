@@ -1,5 +1,6 @@
 from msgspec.structs import replace
 
+from millstream.core.node_id import NodeId
 from millstream.results.test_results import (
     ModelCoverage,
     TestResult,
@@ -9,7 +10,7 @@ from millstream.results.test_results import (
     write_test_results,
 )
 
-COVERED = (ModelCoverage("model.a", "models/a.sql", 1, 2, 2),)
+COVERED = (ModelCoverage(NodeId("model", "a"), "models/a.sql", 1, 2, 2),)
 
 
 def results(ran, *ids, coverage=(), status="pass"):

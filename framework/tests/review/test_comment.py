@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from millstream.core.node_id import NodeId
 from millstream.review.formats.markdown import (
     LARGEST,
     escape_code,
@@ -72,7 +73,7 @@ def test_a_cell_stays_a_cell(text):
 def test_names_that_are_markup_are_shown():
     column = ColumnChange(name="<b>|x", kind="meaning", before="a | b", after="```")
     node = NodeChange(
-        id="model.x", kind="model", status="changed", path="models/<i>.sql", what=("says `a|b`",),
+        id=NodeId("model", "x"), kind="model", status="changed", path="models/<i>.sql", what=("says `a|b`",),
         columns=(column,), edited_lines=(EditedLine("models/<i>.sql", 1, "x"),),
     )  # fmt: skip
     text = write_comment(Review(project="<!--", target="-->", against=BaseVersion("`main`"), nodes=(node,)))
@@ -87,7 +88,7 @@ def test_a_very_large_change_fits_a_comment():
         ColumnChange(name=f"c{n}", kind="meaning", before="x" * 150, after="y" * 150) for n in range(50)
     )
     nodes = tuple(
-        NodeChange(id=f"model.m{n}", kind="model", status="changed", path="m.sql", columns=columns)
+        NodeChange(id=NodeId("model", f"m{n}"), kind="model", status="changed", path="m.sql", columns=columns)
         for n in range(500)
     )
     queries = tuple(QueryChange(name=f"q{n}", status="rebuild", reasons=("x" * 300,)) for n in range(500))

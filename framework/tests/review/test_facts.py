@@ -3,6 +3,7 @@
 import pytest
 from support.reviews import query, reviewed, version, written
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import parse_type
 from millstream.review.contracts import find_misfits
 from millstream.review.deployment import untouched_columns
@@ -103,7 +104,9 @@ def test_what_a_topic_still_holds(config, rate, holds, records):
 
     reads = physical_query("totals", "source.shop.events", "events")
     stats = ReplayFigures(
-        {"events": TopicFacts(config)}, {"source.shop.events": rate} if rate else {}, {"totals": 1000.0}
+        {"events": TopicFacts(config)},
+        {NodeId("source", "shop.events"): rate} if rate else {},
+        {"totals": 1000.0},
     )
     plan = plan_rebuild(reads, PhysicalPlan((), (), Lock()), stats)
     assert (plan.reads[0].holds, plan.reads[0].records) == (holds, records)

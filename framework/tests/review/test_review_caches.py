@@ -14,6 +14,7 @@ from support.sql_plans import project
 from test_which_queries_differ import TOTALS, random_edit, with_counts
 
 from millstream.compile import compile_project
+from millstream.core.encoding import to_json
 from millstream.plan.nodes import Plan
 from millstream.queries.lock import AssignedGroup
 from millstream.queries.query_cache import QueryCache, QueryKeys
@@ -58,7 +59,7 @@ def check(folder, seed):
         cached = review_versions(
             replace(old, cache=caches[0]), replace(now, cache=caches[1]), ReplayFigures()
         )
-        assert msgspec.json.encode(cached) == msgspec.json.encode(plain), seed
+        assert to_json(cached) == to_json(plain), seed
 
 
 @pytest.mark.parametrize("seed", range(8))

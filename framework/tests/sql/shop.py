@@ -1,5 +1,6 @@
 """A small shop's relations, and the analysis of SQL over them."""
 
+from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 from millstream.core.types import DOUBLE, Row, Type, parse_type
 from millstream.project.values import Function, FunctionParameter
@@ -16,7 +17,7 @@ def _columns(text: str, *hidden: str) -> tuple[RelationColumn, ...]:
 
 RELATIONS = {
     ("sources", "shop", "events"): InputRelation(
-        "source.shop.events",
+        NodeId("source", "shop.events"),
         _columns(
             "id bigint, type string, user_id string, value double, price decimal(10,2), ts timestamp, "
             "tags array<string>, labels map<string,int>, meta struct<device:string,os:string>, v variant",
@@ -24,10 +25,12 @@ RELATIONS = {
         ),
     ),
     ("models", "users"): InputRelation(
-        "model.users", _columns("id bigint, name string, country string, age int")
+        NodeId("model", "users"), _columns("id bigint, name string, country string, age int")
     ),
-    ("seeds", "countries"): InputRelation("seed.countries", _columns("country string, region string")),
-    ("models", "free"): InputRelation("model.free", _columns("id bigint"), open=True),
+    ("seeds", "countries"): InputRelation(
+        NodeId("seed", "countries"), _columns("country string, region string")
+    ),
+    ("models", "free"): InputRelation(NodeId("model", "free"), _columns("id bigint"), open=True),
 }
 EVENTS, USERS, COUNTRIES = "source.shop.events", "model.users", "seed.countries"
 

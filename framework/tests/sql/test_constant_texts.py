@@ -5,6 +5,7 @@ import random
 import pytest
 from support.spark import SPARK_WARNINGS
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import parse_type
 from millstream.sql.analyze import analyze_sql
 from millstream.sql.constant_texts import can_read
@@ -23,7 +24,8 @@ COLUMNS = {
     "missing": ("bigint", "cast(null as bigint)"),
 }
 RELATION = InputRelation(
-    "model.t", tuple(RelationColumn(name, parse_type(type_), True) for name, (type_, _) in COLUMNS.items())
+    NodeId("model", "t"),
+    tuple(RelationColumn(name, parse_type(type_), True) for name, (type_, _) in COLUMNS.items()),
 )
 
 FORMS = [

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import BIGINT
 from millstream.sql.analyze import analyze_sql
 from millstream.sql.values import InputRelation, RelationColumn
@@ -218,7 +219,7 @@ def selects(draw: st.DrawFn, depth: int, width: int | None = None) -> Select:
 
 
 RELATIONS = {
-    ("models", name): InputRelation(f"model.{name}", tuple(RelationColumn(c, BIGINT) for c in columns))
+    ("models", name): InputRelation(NodeId("model", name), tuple(RelationColumn(c, BIGINT) for c in columns))
     for name, columns in BASES.items()
 }
 

@@ -1,10 +1,11 @@
 """What a query says, clause by clause."""
 
 import pytest
-from msgspec import msgpack
 from query_as_text import as_text
 from shop import analysis
 
+from millstream.core.decoding import from_msgpack
+from millstream.core.encoding import to_msgpack
 from millstream.core.types import BIGINT, INT
 from millstream.sql.query import DerivedTable, Select, SqlUnion
 from millstream.sql.values import Analysis
@@ -442,7 +443,7 @@ def test_a_query_survives_the_cache():
     )
     analyzed = analysis(sql)
     assert analyzed.query is not None
-    assert msgpack.decode(msgpack.encode(analyzed), type=Analysis) == analyzed
+    assert from_msgpack(to_msgpack(analyzed), Analysis) == analyzed
 
 
 def test_whole_sql_reads_relations_under_other_names():

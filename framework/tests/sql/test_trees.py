@@ -3,6 +3,7 @@
 import pytest
 
 from millstream.core.expressions import Expression, Ref
+from millstream.core.node_id import NodeId
 from millstream.core.types import UNKNOWN, parse_type
 from millstream.sql.analyze import analyze_sql
 from millstream.sql.call_pieces import call_arguments, pieces_text, split_sql
@@ -35,7 +36,9 @@ COLUMNS = {
     "v": "variant",
     "list": "array<bigint>",
 }
-RELATION = InputRelation("model.r", tuple(RelationColumn(n, parse_type(t), True) for n, t in COLUMNS.items()))
+RELATION = InputRelation(
+    NodeId("model", "r"), tuple(RelationColumn(n, parse_type(t), True) for n, t in COLUMNS.items())
+)
 
 
 def expression(sql):

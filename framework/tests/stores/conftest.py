@@ -8,6 +8,7 @@ import pytest
 from deltalake import write_deltalake
 from support.stored_tables import Store
 
+from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 from millstream.core.types import BIGINT, STRING
 from millstream.project.values import DeclaredColumn, Seed, Target
@@ -30,13 +31,13 @@ TOTALS = pa.table(
 )
 PRODUCTS = pa.table({"product_id": ["p1", "p2"], "segment": ["new", "old"]})
 RELATIONS = (
-    StoredRelation("model.totals", "totals", "table"),
-    StoredRelation("model.unbuilt", "unbuilt", "table"),
-    StoredRelation("source.shop.products", "shop.products", "reference"),
-    StoredRelation("source.shop.clicks", "shop.clicks", "topic"),
-    StoredRelation("model.stg", "stg", "view"),
-    StoredRelation("model.out", "out", "sink"),
-    StoredRelation("seed.segments", "segments", "seed"),
+    StoredRelation(NodeId("model", "totals"), "totals", "table"),
+    StoredRelation(NodeId("model", "unbuilt"), "unbuilt", "table"),
+    StoredRelation(NodeId("source", "shop.products"), "shop.products", "reference"),
+    StoredRelation(NodeId("source", "shop.clicks"), "shop.clicks", "topic"),
+    StoredRelation(NodeId("model", "stg"), "stg", "view"),
+    StoredRelation(NodeId("model", "out"), "out", "sink"),
+    StoredRelation(NodeId("seed", "segments"), "segments", "seed"),
 )
 
 
@@ -49,7 +50,7 @@ def rest(tmp_path):
     seed = Seed("segments", "segments.csv", columns, 2, location, delimiter=";")
     base = delta_folder(Target("shop", "local", {}), tmp_path)
     for relation, rows in (("model.totals", TOTALS), ("source.shop.products", PRODUCTS)):
-        write_deltalake(base.written(relation), rows)
+        write_deltalake(base.written(NodeId.parse(relation)), rows)
 
     def make(*more, **settings):
         relations = {relation.name.lower(): relation for relation in (*RELATIONS, *more)}

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from millstream.core.errors import MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.stores.query import run_query
 from millstream.stores.tables.relations import StoredRelation
 
@@ -35,7 +36,7 @@ def test_every_kind_of_value(rest):
 
 def test_a_column_that_the_model_no_longer_has(rest):
     columns = (("USERID", "string"), ("total", "bigint"))
-    project = rest(StoredRelation("model.totals", "totals", "table", columns))
+    project = rest(StoredRelation(NodeId("model", "totals"), "totals", "table", columns))
     answered = run_query("select * from totals where total = 3", project)
     assert (answered.columns, answered.rows) == (("userId", "total"), [("ann", 3)])
     assert refused("select seen from totals", project).code == "MS845"

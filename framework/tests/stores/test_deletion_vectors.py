@@ -8,6 +8,7 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 from support.spark import SPARK_WARNINGS
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import parse_type
 from millstream.plan.nodes import Column
 from millstream.queries.values import TableOutput
@@ -18,7 +19,7 @@ from millstream.stores.spark import TableBatch
 pytestmark = SPARK_WARNINGS
 
 TABLE = TableOutput(
-    "model.t", ("k",), (Column("k", parse_type("bigint")), Column("n", parse_type("bigint"))), {}
+    NodeId("model", "t"), ("k",), (Column("k", parse_type("bigint")), Column("n", parse_type("bigint"))), {}
 )
 QUESTIONS = {
     "select k, n from t": lambda rows: sorted(rows.items()),
@@ -61,7 +62,7 @@ def merge(store, number, rows, deleted=(), *, local=False):
 
 
 def table(store):
-    return DeltaTable(store.folder.written("model.t"))
+    return DeltaTable(store.folder.written(NodeId("model", "t")))
 
 
 def marked(store):
@@ -73,7 +74,7 @@ def files(store):
 
 
 def by_spark(store):
-    return sorted(map(tuple, store.rows(store.spark, "model.t", ()).collect()))
+    return sorted(map(tuple, store.rows(store.spark, NodeId("model", "t"), ()).collect()))
 
 
 def here(store, sql="select k, n from t"):
@@ -105,7 +106,7 @@ def test_random_batches_leave_the_same_rows_for_all_readers(large, store, monkey
         for sql, expected in QUESTIONS.items():
             assert here(store, sql) == expected(rows), (number, sql)
         assert marked(store) or number % 3 == 0, "combining small files drops marked rows"
-    feed = store.changed_rows(store.spark, "model.t", first, table(store).version())
+    feed = store.changed_rows(store.spark, NodeId("model", "t"), first, table(store).version())
     assert sorted(map(tuple, feed.select("_change_type", "k", "n").collect())) == sorted(changes)
 
 
@@ -155,7 +156,7 @@ def test_marks_that_no_version_needs_are_removed(large, store, monkeypatch):
     monkeypatch.setattr(old_files, "EVERY", 3)
     tidy = DeltaTables(store.folder, store.spark, "0 hours")
     merge(tidy, 0, {k: k for k in range(1000)})
-    folder = Path(store.folder.written("model.t"))
+    folder = Path(store.folder.written(NodeId("model", "t")))
     merge(tidy, 1, {5: 50})
     assert list(folder.rglob("deletion_vector_*.bin"))
     merge(tidy, 2, {6: 60})

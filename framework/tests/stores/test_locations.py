@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from millstream.core.errors import MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.project.folders import checkpoints_of
 from millstream.project.secrets import Secret
 from millstream.project.values import Target
@@ -46,7 +47,10 @@ def test_where_the_target_says(tmp_path, path, template):
 
 @pytest.mark.parametrize(
     ("relation", "folder"),
-    [("model.totals", "s3a://x/totals"), ("source.shop.products", "s3a://x/_sources/shop.products")],
+    [
+        (NodeId("model", "totals"), "s3a://x/totals"),
+        (NodeId("source", "shop.products"), "s3a://x/_sources/shop.products"),
+    ],
 )
 @pytest.mark.parametrize("base", ["s3a://x", "s3a://x/"])
 def test_each_table_has_a_folder(relation, folder, base):
@@ -55,22 +59,25 @@ def test_each_table_has_a_folder(relation, folder, base):
 
 def test_the_option_of_a_model_comes_before_the_targets():
     both = target(tables={"url": URL})
-    assert store_of("model.a", None, both) == "delta"
-    assert store_of("model.a", "postgres", both) == "postgres"
+    assert store_of(NodeId("model", "a"), None, both) == "delta"
+    assert store_of(NodeId("model", "a"), "postgres", both) == "postgres"
     both = target(tables={"store": "postgres", "url": URL})
-    assert store_of("model.a", None, both) == "postgres"
-    assert store_of("model.a", "delta", both) == "delta"
+    assert store_of(NodeId("model", "a"), None, both) == "postgres"
+    assert store_of(NodeId("model", "a"), "delta", both) == "delta"
 
 
 def test_reference_topics_are_always_in_delta():
-    assert store_of("source.shop.products", None, target(tables={"store": "postgres", "url": URL})) == "delta"
+    assert (
+        store_of(NodeId("source", "shop.products"), None, target(tables={"store": "postgres", "url": URL}))
+        == "delta"
+    )
 
 
 def test_a_model_in_postgresql_needs_one():
     with pytest.raises(
         MillstreamError, match=r"MS841: the table 'totals'.* 'local' does not configure"
     ) as caught:
-        store_of("model.totals", "postgres", target())
+        store_of(NodeId("model", "totals"), "postgres", target())
     assert caught.value.diagnostics[0].help.startswith("add tables: {url: postgresql://host:5432/name, …}")
 
 
@@ -115,7 +122,7 @@ def test_clean_lists_what_it_leaves(tmp_path):
 
 def test_changes_need_a_store_with_a_change_feed(tmp_path):
     with pytest.raises(MillstreamError, match=r"MS875: 'totals' is stored in PostgreSQL") as caught:
-        streamed_tables("model.totals", "postgres", target(tables={"url": URL}), tmp_path, None)
+        streamed_tables(NodeId("model", "totals"), "postgres", target(tables={"url": URL}), tmp_path, None)
     assert caught.value.diagnostics[0].help == "give 'totals' store: delta, or look it up in a join"
 
 

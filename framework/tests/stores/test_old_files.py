@@ -6,6 +6,7 @@ import pytest
 from deltalake import DeltaTable
 from support.spark import SPARK_WARNINGS
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import parse_type
 from millstream.plan.nodes import Column
 from millstream.queries.values import TableOutput
@@ -17,7 +18,7 @@ from millstream.stores.spark import TableBatch
 pytestmark = SPARK_WARNINGS
 
 TABLE = TableOutput(
-    "model.t", ("k",), (Column("k", parse_type("string")), Column("n", parse_type("bigint"))), {}
+    NodeId("model", "t"), ("k",), (Column("k", parse_type("string")), Column("n", parse_type("bigint"))), {}
 )
 
 
@@ -56,7 +57,7 @@ def needed(folder):
 
 
 def rows(store):
-    return {row.k: row.n for row in store.rows(store.spark, "model.t", ()).collect()}
+    return {row.k: row.n for row in store.rows(store.spark, NodeId("model", "t"), ()).collect()}
 
 
 def test_what_no_version_needs_is_removed(make_table, tmp_path, monkeypatch):
@@ -84,7 +85,7 @@ def test_files_of_the_last_hour_are_kept(make_table, tmp_path, monkeypatch, chan
     if changes:
         first = DeltaTable(table_path(tmp_path)).history()[-2]["version"]
         until = DeltaTable(table_path(tmp_path)).version()
-        feed = store.changed_rows(store.spark, "model.t", first, until)
+        feed = store.changed_rows(store.spark, NodeId("model", "t"), first, until)
         after = feed.where("_change_type = 'update_postimage'").collect()
         assert sorted(row.n for row in after) == [1, 2, 3]
 
@@ -102,7 +103,9 @@ def test_many_small_files_become_few(make_table, tmp_path, monkeypatch):
     assert len(needed(tmp_path)) <= 2
     assert rows(store) == {f"k{number}": number for number in range(5)} | {"k0": 100}
     # Readers of the changes see that one row changed, not that files were replaced.
-    changed = store.changed_rows(store.spark, "model.t", version, DeltaTable(table_path(tmp_path)).version())
+    changed = store.changed_rows(
+        store.spark, NodeId("model", "t"), version, DeltaTable(table_path(tmp_path)).version()
+    )
     feed_rows = sorted((row.k, row.n, row._change_type) for row in changed.collect())
     assert feed_rows == [("k0", 0, "update_preimage"), ("k0", 100, "update_postimage")]
 

@@ -7,6 +7,7 @@ import pytest
 from support.postgres import PASSWORD, rows
 
 from millstream.core.errors import MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.core.types import BIGINT, STRING, parse_type
 from millstream.plan.nodes import Column
 from millstream.queries.values import TableOutput
@@ -22,7 +23,7 @@ def table(keys=("user_id",), *, name="totals", **columns):
     columns = columns or {"user_id": "string", "total": "bigint"}
     options = {"order_by": columns.pop("order_by")} if "order_by" in columns else {}
     typed = tuple(Column(name, parse_type(kind)) for name, kind in columns.items())
-    return TableOutput(f"model.{name}", keys, typed, options)
+    return TableOutput(NodeId("model", name), keys, typed, options)
 
 
 @pytest.fixture
@@ -253,13 +254,14 @@ def test_what_does_not_fit_is_refused_and_nothing_changed(postgres, changed, cod
 
 def test_a_key_that_is_never_null_is_primary(postgres):
     columns = (Column("id", BIGINT, nullable=False), Column("name", STRING))
-    create_table(postgres, TableOutput("model.totals", ("id",), columns))
-    create_table(postgres, TableOutput("model.totals", ("id",), columns))
+    create_table(postgres, TableOutput(NodeId("model", "totals"), ("id",), columns))
+    create_table(postgres, TableOutput(NodeId("model", "totals"), ("id",), columns))
     sql = "select indisprimary from pg_index where indrelid = 'totals'::regclass"
     assert rows(postgres, sql) == [(True,)]
     with pytest.raises(MillstreamError, match=r"MS853: .*can be NULL in the model"):
         create_table(
-            postgres, TableOutput("model.totals", ("id",), (Column("id", BIGINT), Column("name", STRING)))
+            postgres,
+            TableOutput(NodeId("model", "totals"), ("id",), (Column("id", BIGINT), Column("name", STRING))),
         )
 
 

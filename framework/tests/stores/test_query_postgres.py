@@ -7,11 +7,12 @@ import pytest
 from support.postgres import PASSWORD, rows
 
 from millstream.core.errors import MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.stores.query import run_query
 from millstream.stores.tables.relations import StoredRelation
 
 ORDERS = StoredRelation(
-    "model.orders",
+    NodeId("model", "orders"),
     "orders",
     "table",
     (("userId", "string"), ("price", "decimal(10,2)"), ("at", "timestamp"), ("place", "struct<city:string>")),
@@ -33,7 +34,7 @@ def shop(rest, postgres):
         "://", f"://owner:{PASSWORD.replace('%', '%25').replace('/', '%2F').replace(' ', '%20')}@"
     )
     tables = {"url": address, "database_schema": "Shop"}
-    return lambda **settings: rest(ORDERS, StoredRelation("model.later", "later", "table", (), {"store": "postgres"}), tables=tables, **settings)  # fmt: skip
+    return lambda **settings: rest(ORDERS, StoredRelation(NodeId("model", "later"), "later", "table", (), {"store": "postgres"}), tables=tables, **settings)  # fmt: skip
 
 
 def refused(sql, rest):

@@ -4,6 +4,7 @@ import pytest
 from support.postgres import PASSWORD, rows
 
 from millstream.core.errors import MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.core.types import parse_type
 from millstream.plan.nodes import Column
 from millstream.queries.values import TableOutput
@@ -13,7 +14,7 @@ from millstream.stores.postgres.table import create_table, drop_table
 
 def table(*keys, **columns):
     typed = tuple(Column(name, parse_type(kind)) for name, kind in columns.items())
-    return TableOutput("model.totals", keys, typed)
+    return TableOutput(NodeId("model", "totals"), keys, typed)
 
 
 TOTALS = table("user", user="string", total="bigint")

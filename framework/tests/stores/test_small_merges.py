@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from pyarrow.parquet import read_metadata
 from support.spark import SPARK_WARNINGS
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import parse_type
 from millstream.plan.nodes import Column
 from millstream.queries.values import TableOutput
@@ -71,7 +72,9 @@ class Pair:
     def __init__(self, spark, root, keys, order_by, named=tuple(COLUMNS)):
         self.spark, self.named = spark, named
         columns = tuple(Column(name, parse_type(COLUMNS[name])) for name in named)
-        self.table = TableOutput("model.t", keys, columns, {"order_by": order_by} if order_by else {})
+        self.table = TableOutput(
+            NodeId("model", "t"), keys, columns, {"order_by": order_by} if order_by else {}
+        )
         self.stores = {
             local: DeltaTables(DeltaFolder(str(root / str(local))), spark) for local in (True, False)
         }
@@ -92,10 +95,12 @@ class Pair:
             )
 
     def path(self, local):
-        return self.stores[local].folder.written("model.t")
+        return self.stores[local].folder.written(NodeId("model", "t"))
 
     def rows(self, local, condition="true"):
-        table_rows = self.stores[local].rows(self.spark, "model.t", self.table.columns).where(condition)
+        table_rows = (
+            self.stores[local].rows(self.spark, NodeId("model", "t"), self.table.columns).where(condition)
+        )
         return Counter(text for (text,) in table_rows.selectExpr("cast(struct(*) as string)").collect())
 
     def changes(self, local):
@@ -164,8 +169,8 @@ def test_both_store_the_same_rows_and_changes(spark, tmp_path, keys, order_by, s
 def test_both_swap_the_same_rows_and_changes(spark, tmp_path, keys, order_by, seed):
     named = [name for name in COLUMNS if name not in {"a.b", "names"}]
     pair, dice = Pair(spark, tmp_path, keys, order_by, named), random.Random(seed)
-    rebuilt = replace(pair.table, model="model.t.rebuilt")
-    retained = replace(pair.table, model="model.t.previous")
+    rebuilt = replace(pair.table, model=NodeId("model", "t.rebuilt"))
+    retained = replace(pair.table, model=NodeId("model", "t.previous"))
     for number in range(3):
         pair.batch(some(dice, keys, 6), number, deletes=False)
     before = pair.rows(True)

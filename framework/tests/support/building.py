@@ -8,13 +8,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import STRING
 from millstream.formats.registry import Encoding
 from millstream.outputs.kinds import Sink, Table
 from millstream.plan.nodes import RAW, Decode, Item, Node, Output, Plan, TopicScan
 from millstream.plan.optimizer.context import Rule
 from support.plan_text import plan_text
-from support.plans import applied, sql
+from support.plans import applied, id_of, sql
 
 
 def sink(
@@ -42,10 +43,10 @@ def _output(
     fields = {key: options.pop(key) for key in kind.__struct_fields__ if key in options}
     return Output(
         input=node,
-        model=f"model.{name}",
+        model=NodeId("model", name),
         materialization=kind(**settings | fields),
         label=name,
-        models=(f"model.{name}",),
+        models=(NodeId("model", name),),
         options=options,
         extras=extras,
     )
@@ -70,7 +71,7 @@ def read(output: Output, *names: str, **changed: Any) -> Decode:
 
 def of(node: Any, *models: str) -> Any:
     """Say in whose SQL a node stands."""
-    return replace(node, models=models)
+    return replace(node, models=tuple(map(id_of, models)))
 
 
 def after(rule: Rule, *outputs: Output) -> str:
@@ -85,4 +86,4 @@ def text(lines: str) -> str:
 def leaves_unchanged(rule: Rule, outputs: Sequence[Output], **off: frozenset[str]) -> bool:
     """Tell whether a rule leaves a plan as it is."""
     before = Plan(tuple(outputs))
-    return applied(rule, before, switched_off=off) is before
+    return applied(rule, before, switched_off={id_of(model): rules for model, rules in off.items()}) is before

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from millstream.compile import compile_project
 from millstream.core.errors import Diagnostic
+from millstream.core.node_id import NodeId
 from millstream.engine.spark.settings import state_settings
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Column
@@ -64,7 +65,7 @@ class Streamed(Struct, frozen=True):
                 batches = topics.get(source.topic, ())
                 feeds.append(ViewFeed(source.view, RECORDS, _records(source.topic, batches, count)))
             else:
-                rows = tables.get(source.relation.partition(".")[2], ())
+                rows = tables.get(source.relation.name, ())
                 changes = tuple({**row, "_deleted": False} for row in rows)
                 columns = _ddl(self.catalog.models[source.relation].columns)
                 feeds.append(
@@ -75,9 +76,9 @@ class Streamed(Struct, frozen=True):
         return Trial(self.project, query, tuple(feeds), at_rest, settings)
 
     def _at_rest(
-        self, view: str, relation: str, topics: Mapping[str, Batches], tables: Mapping[str, Any]
+        self, view: str, relation: NodeId, topics: Mapping[str, Batches], tables: Mapping[str, Any]
     ) -> AtRest:
-        kind, _, name = relation.partition(".")
+        kind, name = relation.kind, relation.name
         if kind == "seed":
             return OwnSeed(view, name)
         if kind == "source":

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from inspect import cleandoc
 
 from millstream.core.expressions import Expression, Piece, Ref, join_pieces
+from millstream.core.node_id import NodeId
 from millstream.core.types import BIGINT, BOOLEAN, INT, STRING, TIMESTAMP, Type
 from millstream.formats.registry import Encoding
 from millstream.outputs.kinds import Sink
@@ -99,7 +100,7 @@ def topic(
     *names: str, name: str = "events", unique_by: tuple[str, ...] = (), meta: tuple[str, ...] = ()
 ) -> Node:
     scan = TopicScan(
-        relation=f"source.{name}",
+        relation=NodeId("source", name),
         topic=name,
         dead_letters=f"{name}.dead_letter",
         columns=RAW,
@@ -107,7 +108,7 @@ def topic(
     )
     return Decode(
         input=scan,
-        relation=f"source.{name}",
+        relation=NodeId("source", name),
         format=Encoding(),
         fields=tuple(Column(n, TYPES.get(n, INT)) for n in names),
         metadata=tuple(m for m in METADATA if m in meta),
@@ -118,18 +119,18 @@ def topic(
 
 def seed(*names: str, name: str = "products") -> Node:
     return SeedScan(
-        relation=f"seed.{name}", columns=tuple(Column(n, TYPES.get(n, INT)) for n in names), label=name
+        relation=NodeId("seed", name), columns=tuple(Column(n, TYPES.get(n, INT)) for n in names), label=name
     )
 
 
 def table(*names: str, name: str = "users") -> Node:
     return TableScan(
-        relation=f"model.{name}", columns=tuple(Column(n, TYPES.get(n, INT)) for n in names), label=name
+        relation=NodeId("model", name), columns=tuple(Column(n, TYPES.get(n, INT)) for n in names), label=name
     )
 
 
 def where(node: Node, *conditions: str, label: str = "", model: str = "m") -> Filter:
-    return Filter(input=node, conditions=tuple(map(sql, conditions)), label=label, models=(model,))
+    return Filter(input=node, conditions=tuple(map(sql, conditions)), label=label, models=(id_of(model),))
 
 
 def select(node: Node, *items: str, label: str = "", model: str = "m", keys: tuple[str, ...] = ()) -> Project:
@@ -142,11 +143,11 @@ def select(node: Node, *items: str, label: str = "", model: str = "m", keys: tup
             column = node.column(only)
             expression = sql(only, column.type, nullable=column.nullable)
         built.append(Item(name, expression))
-    return Project(input=node, items=tuple(built), label=label, models=(model,), keys=keys)
+    return Project(input=node, items=tuple(built), label=label, models=(id_of(model),), keys=keys)
 
 
 def by(node: Node, *keys: str) -> Repartition:
-    return Repartition(input=node, keys=keys, models=("m",))
+    return Repartition(input=node, keys=keys, models=(NodeId("model", "m"),))
 
 
 def group(
@@ -163,16 +164,21 @@ def group(
         name, _, text = measure.partition(" = ")
         calls.append(Measure(name, sql(text, BIGINT), text.partition("(")[0]))
     return Aggregate(
-        input=node, keys=tuple(key_items), measures=tuple(calls), emit=emit, label=label, models=("m",)
+        input=node,
+        keys=tuple(key_items),
+        measures=tuple(calls),
+        emit=emit,
+        label=label,
+        models=(NodeId("model", "m"),),
     )
 
 
 def dedupe(node: Node, *keys: str, within: str | None = None) -> Dedupe:
-    return Dedupe(input=node, keys=keys, within=within, models=("m",))
+    return Dedupe(input=node, keys=keys, within=within, models=(NodeId("model", "m"),))
 
 
 def watermark(node: Node, time: str = "ts") -> Watermark:
-    return Watermark(input=node, time=time, delay="10 seconds", models=("m",))
+    return Watermark(input=node, time=time, delay="10 seconds", models=(NodeId("model", "m"),))
 
 
 def explode(node: Node, call: str, generated: str, *, outer: bool = False) -> Expand:
@@ -182,16 +188,30 @@ def explode(node: Node, call: str, generated: str, *, outer: bool = False) -> Ex
         function="explode",
         generated=(Column(generated, INT),),
         outer=outer,
-        models=("m",),
+        models=(NodeId("model", "m"),),
     )
 
 
 def join(left: Node, right: Node, on: str, kind: JoinKind = "inner") -> Join:
-    return Join(left=left, right=right, kind=kind, on=_on(on), joined=_joined(left, right), models=("m",))
+    return Join(
+        left=left,
+        right=right,
+        kind=kind,
+        on=_on(on),
+        joined=_joined(left, right),
+        models=(NodeId("model", "m"),),
+    )
 
 
 def lookup(left: Node, right: Node, on: str, kind: JoinKind = "inner") -> Lookup:
-    return Lookup(left=left, right=right, kind=kind, on=_on(on), joined=_joined(left, right), models=("m",))
+    return Lookup(
+        left=left,
+        right=right,
+        kind=kind,
+        on=_on(on),
+        joined=_joined(left, right),
+        models=(NodeId("model", "m"),),
+    )
 
 
 def as_of(left: Node, right: Node, on: str, kind: JoinKind = "inner") -> TemporalJoin:
@@ -205,7 +225,7 @@ def as_of(left: Node, right: Node, on: str, kind: JoinKind = "inner") -> Tempora
         pairs=(("a", "a"),),
         time="ts",
         begins="ts",
-        models=("m",),
+        models=(NodeId("model", "m"),),
     )
 
 
@@ -220,17 +240,34 @@ def _joined(left: Node, right: Node) -> tuple[JoinColumn, ...]:
 
 
 def union(*sides: Node, types: tuple[Type, ...] = ()) -> Union:
-    return Union(sides=sides, types=types, models=("m",))
+    return Union(sides=sides, types=types, models=(NodeId("model", "m"),))
+
+
+def id_of(model: str) -> NodeId:
+    """Return the id of a model by its name, or by the id's text."""
+    return NodeId.parse(model) if "." in model else NodeId("model", model)
 
 
 def opaque(*reads: Node) -> Opaque:
-    names = tuple(f"model.r{i}" for i, _ in enumerate(reads))
+    names = tuple(NodeId("model", f"r{i}") for i, _ in enumerate(reads))
     columns = reads[0].columns
-    return Opaque(reads=reads, pieces=(), relations=names, reasons=("odd",), columns=columns, models=("m",))
+    return Opaque(
+        reads=reads,
+        pieces=(),
+        relations=names,
+        reasons=("odd",),
+        columns=columns,
+        models=(NodeId("model", "m"),),
+    )
 
 
 def output(node: Node, model: str = "m", *keys: str) -> Output:
-    return Output(input=node, model=f"model.{model}", materialization=Sink(model, keys), models=(model,))
+    return Output(
+        input=node,
+        model=NodeId("model", model),
+        materialization=Sink(model, keys),
+        models=(id_of(model),),
+    )
 
 
 def plan(*nodes: Node) -> Plan:
@@ -247,7 +284,7 @@ def applied(
     rule: Rule,
     before: Plan,
     hints: PlanHints | None = None,
-    switched_off: Mapping[str, frozenset[str]] | None = None,
+    switched_off: Mapping[NodeId, frozenset[str]] | None = None,
 ) -> Plan:
     """Apply a rule once and check what the driver checks, and that it then has nothing more to do."""
     context = RuleContext(before, hints or PlanHints(), switched_off or {})
@@ -268,7 +305,7 @@ def stays(
     rule: Rule,
     before: Plan,
     hints: PlanHints | None = None,
-    switched_off: Mapping[str, frozenset[str]] | None = None,
+    switched_off: Mapping[NodeId, frozenset[str]] | None = None,
 ) -> None:
     after = applied(rule, before, hints, switched_off)
     assert after is before, plan_text(after)

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 from millstream.compile import compile_project
+from millstream.core.node_id import NodeId
 from millstream.queries.values import Query
 from millstream.review.compare import review_versions
 from millstream.review.rebuild_cost import collect_figures
@@ -81,8 +82,8 @@ def physical_query(name: str, relation: str, topic: str) -> Query:
     from millstream.queries.values import OutputDelivery, PerBatch, QuerySignature, TableOutput, TopicRead
 
     return Query(
-        name=name, kind="single", models=(f"model.{name}",),
-        sources=(TopicRead("records", relation, topic),), reads=(), steps=(), sql="",
-        deliver=PerBatch("batch", (OutputDelivery(TableOutput(f"model.{name}"), ""),)),
-        output_mode="update", signature=QuerySignature((relation,), ()), memory=MemoryEstimate(None, ""),
+        name=name, kind="single", models=(NodeId("model", name),),
+        sources=(TopicRead("records", NodeId.parse(relation), topic),), reads=(), steps=(), sql="",
+        deliver=PerBatch("batch", (OutputDelivery(TableOutput(NodeId("model", name)), ""),)),
+        output_mode="update", signature=QuerySignature((NodeId.parse(relation),), ()), memory=MemoryEstimate(None, ""),
     )  # fmt: skip

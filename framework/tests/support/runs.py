@@ -8,6 +8,7 @@ from deltalake import DeltaTable
 
 from millstream.compile import compile_project
 from millstream.compile.artifacts import manifest_file
+from millstream.core.node_id import NodeId
 from millstream.deploy.checkpoints.files import local_lock
 from millstream.deploy.planning.intents import Regroup
 from millstream.deploy.values import Job
@@ -29,6 +30,8 @@ def job_of(root, *, target=None, tests=True, **options):
         if isinstance(options.get("intent"), Regroup)
         else local_lock(checkpoints_of(project.target, root))
     )
+    if options.get("models") is not None:
+        options["models"] = frozenset(NodeId.parse(str(model)) for model in options["models"])
     manifest = manifest_file(compiled)
     return Job(project, topology, physical_of(topology, lock), lock, manifest=manifest, **options)
 
@@ -137,5 +140,5 @@ def headers(message):
 
 def table_rows(root, relation, target=None):
     """Return the rows of a state table."""
-    location = delta_folder(load_project(root, target, None, None).target, root).read(relation)
+    location = delta_folder(load_project(root, target, None, None).target, root).read(NodeId.parse(relation))
     return DeltaTable(location).to_pyarrow_table().to_pylist()

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta, timezone
 
 from msgspec.structs import replace
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import parse_type
 from millstream.engine.queries.newest_rows import latest_rows
 from millstream.engine.queries.small_batches import evaluate_batch, plan_small
@@ -33,7 +34,7 @@ class Store:
     def __init__(self, spark, root, message):
         target = Target("shop", "local", {"tables": message})
         project = Project(root=str(root), settings=Settings("shop"), target=target, **EMPTY)
-        models = {"model.latest": ModelSpec("model.latest", "latest", None, ())}
+        models = {NodeId("model", "latest"): ModelSpec(NodeId("model", "latest"), "latest", None, ())}
         self.tables = Tables(spark, project, Catalog({}, {}, models))
         self.spark = spark
         self.rest = StoredProject(root, target, {}, dict)
@@ -46,7 +47,7 @@ class Store:
         columns = {"user": "string", "at": time, "value": "int", **more}
         columns_of_table = tuple(Column(name, parse_type(kind)) for name, kind in columns.items())
         text = {"order_by": order_by, "retention": retention}
-        self.table = TableOutput("model.latest", keys, columns_of_table, text)
+        self.table = TableOutput(NodeId("model", "latest"), keys, columns_of_table, text)
         self.new = self.tables.create(self.table, changes=False)
 
     def other(self, ending):
@@ -71,7 +72,7 @@ class Store:
 
     def read(self, columns):
         relation = StoredRelation(
-            "model.latest",
+            NodeId("model", "latest"),
             "latest",
             "table",
             tuple((column.name, str(column.type)) for column in self.table.columns),

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta, timezone
 
 from maintained.harness import in_memory, insert, translated
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import parse_type
 from millstream.engine.queries.differences import NEW, STORED, differences_sql
 from millstream.engine.queries.version_sql import (
@@ -30,7 +31,7 @@ class InDuckDB:
         self.keep = keep
         self.versions = RowVersions(("key",), "" if keep is None else f"{keep} minutes", replaces)
         columns = tuple(Column(name, parse_type(kind)) for name, kind in COLUMNS.items())
-        self.table = TableOutput("model.t", ("key", "valid_from"), columns, versions=self.versions)
+        self.table = TableOutput(NodeId("model", "t"), ("key", "valid_from"), columns, versions=self.versions)
         self.duckdb = in_memory()
         self.rows = {}
         """By key and time."""

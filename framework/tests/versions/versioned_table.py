@@ -11,6 +11,7 @@ from pathlib import Path
 
 from support.stored_tables import Store, minute
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import parse_type
 from millstream.engine.spark.jars import jars_for
 from millstream.engine.spark.session import start_spark
@@ -37,7 +38,7 @@ class Versioned:
         columns = tuple(Column(name, parse_type(kind)) for name, kind in COLUMNS.items())
         self.store = store
         store.table = TableOutput(
-            f"model.{name}", KEYS, columns, versions=RowVersions(("user",), "10 minutes")
+            NodeId("model", name), KEYS, columns, versions=RowVersions(("user",), "10 minutes")
         )
         self.new = store.tables.create(store.table, changes=False)
 

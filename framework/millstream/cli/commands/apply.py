@@ -125,11 +125,10 @@ def _ask(
     tests: TestOptions = _NO_TESTS,
 ) -> int:
     """Let the run of the target deploy the project, or roll back the last apply without an `intent`."""
-    from msgspec import to_builtins
-
     from millstream.cli.build_progress import build_progress
     from millstream.cli.build_tests import TestsOfBuild
     from millstream.cli.signals import ending_well
+    from millstream.core.encoding import to_builtins
     from millstream.deploy.handover.client import request_deploy
     from millstream.deploy.handover.version_loading import version_to_send
 

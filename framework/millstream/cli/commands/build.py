@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 
 from millstream.cli.jobs import compiled_job
 from millstream.cli.multi_value_options import SeveralValues
@@ -25,6 +25,7 @@ from millstream.cli.options import (
 )
 from millstream.cli.output import print_json, say_parts, show_diagnostics
 from millstream.cli.project import models_in, root_of
+from millstream.core.encoding import to_builtins
 
 if TYPE_CHECKING:
     from millstream.cli.build_tests import TestsOfBuild

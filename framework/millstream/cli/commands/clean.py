@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from msgspec import Struct, field, to_builtins
+from msgspec import Struct, field
 
 from millstream.cli.diagnostics import count_of
 from millstream.cli.jar_progress import jar_progress
@@ -18,6 +18,7 @@ from millstream.cli.options import CommonOptions, SelectionRequest, StateOptions
 from millstream.cli.output import ask_yes, print_result
 from millstream.cli.project import root_of, target_of
 from millstream.core.byte_sizes import size_in_words
+from millstream.core.encoding import to_builtins
 from millstream.core.errors import Diagnostic, MillstreamError, os_reason
 from millstream.core.own_folder import OWN_FOLDER
 from millstream.core.target_folder import is_own
@@ -151,7 +152,7 @@ def _remove_orphans(common: CommonOptions, *, yes: bool) -> int:
 
 
 def _orphan_line(orphan: Orphan) -> str:
-    names = ", ".join(id_.partition(".")[2] for id_ in orphan.stored)
+    names = ", ".join(id_.name for id_ in orphan.stored)
     what = f"the checkpoint {orphan.query}" if orphan.query else "what is recorded of dead letters"
     return f"{what}{f' of {names}' if names else ''}: {size_in_words(orphan.bytes)}"
 

@@ -22,6 +22,7 @@ from millstream.cli.project import (
 from millstream.compile.artifacts import MANIFEST, WrittenFiles, artifact_path, write_artifacts
 from millstream.compile.manifest import Compiled
 from millstream.core.gc_pause import collector_paused
+from millstream.core.node_id import NodeId
 from millstream.project.settings import read_settings
 
 if TYPE_CHECKING:
@@ -85,10 +86,16 @@ def _of_unit_tests(project: Project, compiled: Compiled) -> list[Diagnostic]:
     return unit_test_problems(project, compiled)
 
 
-def _model(compiled: Compiled, id_: str, target_path: str) -> dict[str, str]:
+def _model(compiled: Compiled, id_: NodeId, target_path: str) -> dict[str, str]:
     node = compiled.manifest.nodes[id_]
     path = f"{target_path}/{artifact_path(node.compiled_path or '')}"
-    return {"id": id_, "name": node.name, "path": node.path, "compiled_path": path, "sql": compiled.sql[id_]}
+    return {
+        "id": str(id_),
+        "name": node.name,
+        "path": node.path,
+        "compiled_path": path,
+        "sql": compiled.sql[id_],
+    }
 
 
 def _summary(compiled: Compiled, models: int, target_path: str, written: WrittenFiles, seconds: float) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from zoneinfo import ZoneInfo
 
 import click
-from msgspec import Struct, structs, to_builtins
+from msgspec import Struct, structs
 
 from millstream.cli.dead_letters import (
     already_read,
@@ -29,7 +29,9 @@ from millstream.cli.options import CommonOptions, cli_command
 from millstream.cli.output import print_result
 from millstream.cli.project import compile_for, project_of, root_of
 from millstream.cli.writer_schemas import decode_by_writers
+from millstream.core.encoding import to_builtins
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import NodeId
 
 if TYPE_CHECKING:
     from millstream.compile.manifest import ManifestNode
@@ -58,7 +60,7 @@ class _Target(Struct, frozen=True, eq=False):
 
     common: CommonOptions
     project: Project
-    nodes: dict[str, ManifestNode]
+    nodes: dict[NodeId, ManifestNode]
     admin: Admin
     letter_filter: LetterFilter
     zone: ZoneInfo

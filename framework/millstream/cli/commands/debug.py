@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import click
-from msgspec import Struct, field, to_builtins
+from msgspec import Struct, field
 from rich.text import Text
 
 from millstream import __version__
@@ -20,6 +20,7 @@ from millstream.cli.options import CommonOptions, cli_command
 from millstream.cli.output import print_json, print_result
 from millstream.cli.project import root_of
 from millstream.core.byte_sizes import size_in_words
+from millstream.core.encoding import to_builtins
 from millstream.core.errors import Diagnostic, MillstreamError, os_reason
 from millstream.core.text import clean_text
 from millstream.local.jars import fetch_jars, jars_folder, jars_of, missing_jars, read_catalog

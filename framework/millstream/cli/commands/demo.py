@@ -21,6 +21,7 @@ from millstream.cli.options import (
 )
 from millstream.cli.project_templates import make_project, template_of
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.project.settings import FILE
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def _run(common: CommonOptions, stopping: threading.Event, rate: float, page: Pa
         root, target_path = Path(job.project.root), job.project.settings.target_path
         folder = root / target_path / "docs"
         site, _ = generate_site(root, compiled, target_path, folder)  # the page links to it
-        sources = {f"source.{id_}": topic.topic for id_, topic in job.project.topics.items()}
+        sources = {NodeId("source", id_): topic.topic for id_, topic in job.project.topics.items()}
         with ExitStack() as stack:
             admin = stack.enter_context(connect_kafka(job.project))
             writers = stack.enter_context(registry_writers(job.project))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 import click
-from msgspec import to_builtins
 
 from millstream.cli.diagnostics import count_of
 from millstream.cli.jar_progress import jar_progress
 from millstream.cli.options import CommonOptions, cli_command
 from millstream.cli.output import ask_yes, print_result
 from millstream.cli.project import project_of, root_of
+from millstream.core.encoding import to_builtins
 from millstream.project.names import Environment
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def command(common: CommonOptions, *, action: Literal["ls", "drop"], name: str |
 def _line(contents: EnvironmentContents) -> str:
     built_at = f", built {contents.recorded.last_built}" if contents.recorded else ""
     built = contents.recorded.built if contents.recorded else ()
-    models = ", ".join(id_.removeprefix("model.") for id_ in built) or "no models of its own"
+    models = ", ".join(id_.shown_name for id_ in built) or "no models of its own"
     return f"{contents.environment}{built_at}: {models} ({_counts(contents)})"
 
 

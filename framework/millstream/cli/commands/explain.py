@@ -85,7 +85,7 @@ def command(
     target = target_of(common, root)
     if target.environment is not None:
         compiled, _ = defer_unchanged(root, compiled, project_of(common, root))
-    ids = None if named.everything else tuple(id_ for id_ in selection.ids if id_.startswith("model."))
+    ids = None if named.everything else tuple(id_ for id_ in selection.ids if id_.kind == "model")
     if ids == () and (errors := empty_selection_errors(named, selection)):
         return print_result(common.style, [*compiled.diagnostics, *errors], models=models_in(compiled))
     settings, _ = read_settings(root)

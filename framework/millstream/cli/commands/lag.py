@@ -6,7 +6,6 @@ import time
 from typing import TYPE_CHECKING
 
 import click
-from msgspec import to_builtins
 
 from millstream.cli.jar_progress import jar_progress
 from millstream.cli.jobs import compiled_job
@@ -21,6 +20,7 @@ from millstream.cli.output import print_result, print_text
 from millstream.cli.project import root_of
 from millstream.cli.signals import stopping_well
 from millstream.cli.text_tables import text_table
+from millstream.core.encoding import to_builtins
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -112,7 +112,7 @@ def dbt_name(node: ManifestNode) -> str:
         case "model" | "seed" | "test":
             return ".".join(node.fqn)
         case "source":
-            return f"source:{node.fqn[0]}.{node.id.partition('.')[2]}"
+            return f"source:{node.fqn[0]}.{node.id.name}"
         case kind:
             return f"{kind}:{node.fqn[0]}.{node.name}"
 

@@ -11,6 +11,7 @@ import msgspec
 from millstream.cli.options import CommonOptions, cli_command
 from millstream.cli.output import print_result
 from millstream.core.atomic import replace_file
+from millstream.core.encoding import to_json
 from millstream.core.errors import reporting_os_errors
 from millstream.project.jsonschema import json_schemas
 
@@ -45,9 +46,10 @@ def command(common: CommonOptions, *, name: str | None, folder: Path | None) -> 
 
 def all_schemas() -> dict[str, dict[str, Any]]:
     from millstream.compile.manifest import Manifest
+    from millstream.core.node_id import id_schema
     from millstream.review.schema import review_schema
 
-    manifest = msgspec.json.schema(Manifest)
+    manifest = msgspec.json.schema(Manifest, schema_hook=id_schema)
     return json_schemas() | {
         "manifest": {"$schema": "https://json-schema.org/draft/2020-12/schema"} | manifest,
         "review": review_schema(),
@@ -55,7 +57,7 @@ def all_schemas() -> dict[str, dict[str, Any]]:
 
 
 def as_text(schema: Any) -> str:
-    return msgspec.json.format(msgspec.json.encode(schema), indent=2).decode() + "\n"
+    return msgspec.json.format(to_json(schema), indent=2).decode() + "\n"
 
 
 def write_schemas(folder: Path, selected: dict[str, dict[str, Any]]) -> list[str]:

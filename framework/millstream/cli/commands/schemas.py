@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from click.exceptions import Exit
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 
 from millstream.cli.diagnostics import with_lines
 from millstream.cli.jar_progress import jar_progress
@@ -16,6 +16,7 @@ from millstream.cli.options import CommonOptions, cli_command
 from millstream.cli.output import print_result
 from millstream.cli.project import root_of
 from millstream.cli.topic_schemas import RegisteredTopics, SinkSchema, topic_schemas
+from millstream.core.encoding import to_builtins
 from millstream.core.errors import MillstreamError
 from millstream.formats.registry import Encoding
 from millstream.project.pinned_schemas import choose_version, format_named

@@ -16,6 +16,7 @@ from millstream.cli.options import CommonOptions, cli_command
 from millstream.cli.project import compile_for, end_if_invalid, project_of, root_of, target_of
 from millstream.compile.manifest import Compiled, ManifestNode
 from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
+from millstream.core.node_id import NodeId
 from millstream.project.values import Target
 from millstream.stores.query import StoredProject, run_query
 from millstream.stores.tables.relations import StoredRelation, relations_in
@@ -60,7 +61,7 @@ def command(common: CommonOptions, *, name: str, limit: int, compute: bool, last
     relations = relations_in(compiled.manifest.nodes.values())
     relation = find_relation(name, relations)
     stored = StoredProject(root, target, relations, lambda: project_of(common, root).seeds)
-    if compute and not relation.id.startswith("model."):
+    if compute and relation.id.kind != "model":
         kind = "seed" if relation.kind == "seed" else "source"
         raise click.UsageError(f"--compute needs a model; '{relation.name}' is a {kind}")
     output = relation.stored
@@ -106,7 +107,7 @@ def _sql(relation: StoredRelation) -> str:
 def _records(
     common: CommonOptions,
     root: Path,
-    nodes: dict[str, ManifestNode],
+    nodes: dict[NodeId, ManifestNode],
     target: Target,
     relation: StoredRelation,
     limit: int,
@@ -148,7 +149,7 @@ def _compute(
     )
 
     project = structs.replace(project_of(common, root), target=target)
-    is_source = model.id.startswith("source.")
+    is_source = model.id.kind == "source"
     needed = (
         frozenset() if is_source else build_graph(compiled.manifest.nodes).ancestors(model.id) | {model.id}
     )

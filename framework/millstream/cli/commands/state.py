@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal
 from zoneinfo import ZoneInfo
 
 import click
-from msgspec import to_builtins
 
 from millstream.cli import result_values
 from millstream.cli.diagnostics import count_of
@@ -18,6 +17,7 @@ from millstream.cli.output import print_json, print_result, say_parts, terminal_
 from millstream.cli.project import compile_for, empty_selection_errors, root_of, select_nodes, target_of
 from millstream.cli.text_tables import text_table
 from millstream.core.byte_sizes import size_in_words
+from millstream.core.encoding import to_builtins
 from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _list(
         selection = select_nodes(common, compiled, request)
         if not selection.ids and (diagnostics := empty_selection_errors(request, selection)):
             raise MillstreamError(*diagnostics)
-        models = {id_.partition(".")[2] for id_ in selection.ids if id_.startswith("model.")}
+        models = {id_.name for id_ in selection.ids if id_.kind == "model"}
     checkpoints = checkpoints_of(target, root)
     files = local_files(checkpoints)
     if files is not None and not counted:

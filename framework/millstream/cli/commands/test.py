@@ -11,6 +11,7 @@ from millstream.cli.options import CommonOptions, SelectionRequest, cli_command,
 from millstream.cli.output import print_json, print_result, show_diagnostics
 from millstream.cli.project import compile_valid, root_of
 from millstream.cli.test_runs import run_tests, select_tests
+from millstream.core.encoding import to_builtins
 from millstream.core.errors import Diagnostic
 
 
@@ -64,10 +65,8 @@ def command(
     flags += ["--model-coverage"] if coverage else []
     code, results = run_tests(common, root, compiled, ids, flags, began=began, strict=data and not unit)
     if common.style.json:
-        import msgspec
-
         from millstream.cli.diagnostics import as_data
 
         diagnostics = [as_data(diagnostic, common.style.target) for diagnostic in compiled.diagnostics]
-        print_json({"diagnostics": diagnostics} | msgspec.to_builtins(results))
+        print_json({"diagnostics": diagnostics} | to_builtins(results))
     return code

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable
 from millstream.compile.lineage.values import VALUE_KINDS, Lineage, LineageEdge, LineageEnd
 from millstream.compile.manifest import Manifest, ManifestNode
 from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
+from millstream.core.node_id import NodeId
 
 _IGNORED = {"test", "unit_test"}
 Step = Callable[[LineageEnd], Iterable[LineageEdge]]
@@ -35,12 +36,12 @@ def find_end(manifest: Manifest, name: str) -> LineageEnd:
     raise MillstreamError(Diagnostic("MS705", message, None, remedy))
 
 
-def _names(manifest: Manifest) -> dict[str, str]:
+def _names(manifest: Manifest) -> dict[str, NodeId]:
     """Return ids by all names of nodes; if two share a name, a model comes before a seed, then others."""
-    ids: dict[str, str] = {}
+    ids: dict[str, NodeId] = {}
     nodes = [node for node in manifest.nodes.values() if node.kind not in _IGNORED]
     for node in sorted(nodes, key=lambda node: {"model": 0, "seed": 1}.get(node.kind, 2)):
-        for name in (node.id, node.name, node.id.partition(".")[2]):
+        for name in (str(node.id), node.name, node.id.name):
             ids.setdefault(name, node.id)
     return ids
 
@@ -62,7 +63,7 @@ def lineage_of(
     )
 
 
-def whole_graph(manifest: Manifest, ids: Collection[str]) -> Lineage:
+def whole_graph(manifest: Manifest, ids: Collection[NodeId]) -> Lineage:
     """Return the edges between the given nodes, without tests."""
     nodes = dict.fromkeys(id_ for id_ in ids if manifest.nodes[id_].kind not in _IGNORED)
     edges = tuple(
@@ -94,8 +95,8 @@ def _walk(
 
 
 def _node_steps(manifest: Manifest) -> tuple[Step, Step]:
-    above: dict[str, list[LineageEdge]] = {}
-    below: dict[str, list[LineageEdge]] = defaultdict(list)
+    above: dict[NodeId, list[LineageEdge]] = {}
+    below: dict[NodeId, list[LineageEdge]] = defaultdict(list)
     for node in manifest.nodes.values():
         if node.kind in _IGNORED:
             continue
@@ -112,7 +113,7 @@ def _node_steps(manifest: Manifest) -> tuple[Step, Step]:
 def _column_steps(manifest: Manifest) -> tuple[Step, Step]:
     names = {id_: {c.name.lower(): c.name for c in node.columns} for id_, node in manifest.nodes.items()}
 
-    def end(node: str, column: str) -> LineageEnd:
+    def end(node: NodeId, column: str) -> LineageEnd:
         return LineageEnd(node, names.get(node, {}).get(column.lower(), column))
 
     above: dict[LineageEnd, list[LineageEdge]] = defaultdict(list)
@@ -121,7 +122,7 @@ def _column_steps(manifest: Manifest) -> tuple[Step, Step]:
         for edge in _column_edges(node, end):
             above[edge.child].append(edge)
             below[edge.parent].append(edge)
-    visited: set[str] = set()
+    visited: set[NodeId] = set()
 
     def up(child: LineageEnd) -> Iterable[LineageEdge]:
         yield from above[child]
@@ -133,7 +134,7 @@ def _column_steps(manifest: Manifest) -> tuple[Step, Step]:
     return up, lambda parent: below[parent]
 
 
-def _column_edges(node: ManifestNode, end: Callable[[str, str], LineageEnd]) -> Iterable[LineageEdge]:
+def _column_edges(node: ManifestNode, end: Callable[[NodeId, str], LineageEnd]) -> Iterable[LineageEdge]:
     for column in node.columns:
         for influence in column.influences:
             yield LineageEdge(

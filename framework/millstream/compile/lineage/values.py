@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from millstream.core.node_id import NodeId
+
 VALUE_KINDS = ("direct", "computed")
 """The kinds that pass values; the other kinds decide which rows exist, and their order."""
 
@@ -11,11 +13,11 @@ VALUE_KINDS = ("direct", "computed")
 class LineageEnd(Struct, frozen=True, order=True):
     """A node, or one of its columns."""
 
-    node: str
+    node: NodeId
     column: str = ""
 
     def __str__(self) -> str:
-        return f"{self.node}.{self.column}" if self.column else self.node
+        return f"{self.node}.{self.column}" if self.column else str(self.node)
 
 
 class LineageEdge(Struct, frozen=True, order=True):

@@ -16,8 +16,9 @@ from millstream.compile.selectors.values import (
     Spec,
 )
 from millstream.core.errors import Diagnostic, nearest_name
+from millstream.core.node_id import NodeId
 
-Ids = frozenset[str]
+Ids = frozenset[NodeId]
 
 
 class SelectorMatches(Struct, frozen=True):

@@ -126,7 +126,7 @@ def _source(value: str, _keys: Keys) -> Predicate:
 
 
 def _source_and_topic(node: GraphNode) -> tuple[str, str]:
-    name = node.id.removeprefix("source.")
+    name = node.id.name
     topic = node.name if name.endswith(f".{node.name}") else name.partition(".")[2]
     return name[: -len(topic) - 1], topic
 

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from millstream.core.errors import Diagnostic
+from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 
 Indirect = Literal["eager", "cautious", "buildable", "empty"]
@@ -78,16 +79,16 @@ def iterate_criteria(spec: Spec) -> Iterator[Criterion]:
 class SelectionContext(Struct, frozen=True):
     """Data that some selectors need besides the graph; missing data is only an error if it is needed."""
 
-    state: Callable[[str], Collection[str]] | None = None
+    state: Callable[[str], Collection[NodeId]] | None = None
     """Returns the ids for which `state:<value>` is true."""
-    result: Callable[[str], Collection[str]] | None = None
+    result: Callable[[str], Collection[NodeId]] | None = None
     """Returns the ids for which `result:<value>` is true."""
     locate: Callable[[tuple[Step, ...]], Location | None] = lambda _path: None
     """Returns the location of a value of the YAML selectors, by its path."""
 
 
 class Selection(Struct, frozen=True):
-    ids: tuple[str, ...]
+    ids: tuple[NodeId, ...]
     """In topological order."""
     diagnostics: tuple[Diagnostic, ...] = ()
     """Warnings about criteria that select nothing."""

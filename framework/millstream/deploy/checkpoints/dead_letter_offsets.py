@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.core.node_id import NodeId
 from millstream.deploy.checkpoints import files as checkpoints
 from millstream.deploy.planning.records import Offsets
 from millstream.plan.nodes import Column
@@ -36,11 +37,11 @@ class SentDeadLetters(Struct, frozen=True):
     """The end of the dead letter topic, at a time when it held only dead letters of records before `upto`."""
 
 
-def sources_in(files: Files, folder: str) -> Iterator[tuple[str, str]]:
+def sources_in(files: Files, folder: str) -> Iterator[tuple[NodeId, str]]:
     """Yield the sources of which something is stored, each with the path of its file."""
     for name in files.names(folder):
         if name.endswith(_ENDING):
-            yield name.removesuffix(_ENDING), path_in(folder, name)
+            yield NodeId.parse(name.removesuffix(_ENDING)), path_in(folder, name)
 
 
 def settle_offsets(files: Files, folder: str) -> None:
@@ -69,9 +70,9 @@ def later_offsets(one: Mapping[int, int], other: Mapping[int, int]) -> Offsets:
     return {n: max(one.get(n, 0), other.get(n, 0)) for n in sorted({*one, *other})}
 
 
-def read_sent(files: Files, folder: str, source: str) -> SentDeadLetters | None:
-    return read_json(files, path_in(folder, source + _ENDING), SentDeadLetters)
+def read_sent(files: Files, folder: str, source: NodeId) -> SentDeadLetters | None:
+    return read_json(files, path_in(folder, f"{source}{_ENDING}"), SentDeadLetters)
 
 
-def write_sent(files: Files, folder: str, source: str, sent: SentDeadLetters) -> None:
-    write_json(files, path_in(folder, source + _ENDING), sent)
+def write_sent(files: Files, folder: str, source: NodeId, sent: SentDeadLetters) -> None:
+    write_json(files, path_in(folder, f"{source}{_ENDING}"), sent)

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from millstream.compile.environments import in_environment
 from millstream.compile.manifest import Compiled
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.records import Offsets
 from millstream.project.folders import checkpoints_of, folder_in, local_path, own_folder
 from millstream.project.names import Environment
@@ -27,9 +28,9 @@ class RecordedEnvironment(Struct, frozen=True):
     target: str
     last_built: str = field(name="made")
     """When it was last built."""
-    built: tuple[str, ...]
+    built: tuple[NodeId, ...]
     """Ids of the models and reference topics that it has of its own."""
-    deferred: tuple[str, ...]
+    deferred: tuple[NodeId, ...]
     """Ids of those that it reads from production."""
     began: dict[str, Offsets] = {}
 

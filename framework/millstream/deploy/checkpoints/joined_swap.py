@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import msgspec
 from msgspec import Struct
 
+from millstream.core.encoding import to_json
 from millstream.queries.lock import Lock
 from millstream.stores.files import Files, path_in, read_json
 
@@ -31,7 +31,7 @@ def read_joined(files: Files, folder: str) -> JoinedSwap | None:
 
 
 def write_joined(files: Files, folder: str, joined: JoinedSwap) -> None:
-    files.write(path_in(folder, _FILE), msgspec.json.encode(joined))
+    files.write(path_in(folder, _FILE), to_json(joined))
 
 
 def remove_joined(files: Files, folder: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.core.node_id import NodeId
 from millstream.deploy.checkpoints.files import CheckpointFolder
 from millstream.deploy.planning.records import Offsets, QueryRecord
 from millstream.engine.queries.tables import PENDING_SUFFIX
@@ -21,7 +22,7 @@ class PendingSwap(Struct, frozen=True):
     record: QueryRecord
     digest: str
     tables: tuple[TableOutput, ...]
-    streamed: tuple[str, ...] = ()
+    streamed: tuple[NodeId, ...] = ()
     """The tables whose changes a query reads."""
     swapping: bool = False
     named: str = PENDING_SUFFIX
@@ -49,7 +50,7 @@ class PendingSwap(Struct, frozen=True):
 
 
 def rename_output(table: TableOutput, ending: str) -> TableOutput:
-    return replace(table, model=table.model + ending)
+    return replace(table, model=table.model.with_ending(ending))
 
 
 def read_pending(files: Files, checkpoint: CheckpointFolder) -> PendingSwap | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.core.node_id import NodeId
 from millstream.deploy.checkpoints.files import CheckpointFolder
 from millstream.deploy.checkpoints.pending_swap import PendingSwap, rename_output
 from millstream.deploy.planning.records import QueryRecord
@@ -20,7 +21,7 @@ class RetainedVersion(Struct, frozen=True):
     """Id of the record that replaced it."""
     apply: str
     """Id of the apply that replaced it."""
-    streamed: tuple[str, ...] = ()
+    streamed: tuple[NodeId, ...] = ()
     others: tuple[TableOutput, ...] = ()
     """Tables that another query wrote."""
 

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.deploy.checkpoints import pending_swap
 from millstream.deploy.checkpoints.applied import LastApply
 from millstream.deploy.checkpoints.files import read_so_far, read_up_to
@@ -75,7 +76,7 @@ class CatchUpVersion:
             )
         pending = pending_swap.read_pending(running.files, running.checkpoint(query))
         assert pending is not None
-        letters = [output.topic for output in query.dead_letters if output.source.startswith("source.")]
+        letters = [output.topic for output in query.dead_letters if output.source.kind == "source"]
         self._checkpoint = context.checkpoint
         self._read = read_so_far(running.files, context.checkpoint, query.streams)
         hold = (
@@ -128,7 +129,7 @@ class CatchUpVersion:
             and len(query.sinks) == len(query.outputs)
         )
 
-    def starts(self) -> dict[str, dict[str, Any]]:
+    def starts(self) -> dict[NodeId, dict[str, Any]]:
         """Return the stored positions from which each model has rows to send, for what `sends_rest`."""
         return {
             sink.model: stored({s: p for s, p in writer.position().items() if s in self.query.streams})

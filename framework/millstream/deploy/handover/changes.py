@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.deploy.checkpoints.files import records_in
 from millstream.deploy.engine import Engine
 from millstream.deploy.planning.records import taken_over_tables
@@ -42,7 +43,7 @@ def changed_queries(old: Engine, new: Engine, running: Sequence[Query], stages: 
     return changed & {query.name for query in running}
 
 
-def _reads_at_rest(query: Query, tables: Collection[str]) -> bool:
+def _reads_at_rest(query: Query, tables: Collection[NodeId]) -> bool:
     read = {lookup.relation for lookup in query.reads} | {read.relation for read in query.table_reads}
     return bool(read.intersection(tables))
 
@@ -50,9 +51,7 @@ def _reads_at_rest(query: Query, tables: Collection[str]) -> bool:
 def _executed(engine: Engine, query: Query) -> tuple[object, ...]:
     """Return everything that a query executes, without texts that name models, also those that left it."""
     catalog, project = engine.job.catalog, engine.job.project
-    seeds = (
-        lookup.relation.removeprefix("seed.") for lookup in query.reads if lookup.relation in catalog.seeds
-    )
+    seeds = (lookup.relation.name for lookup in query.reads if lookup.relation in catalog.seeds)
     signature = replace(
         query.signature,
         operators=_unnamed(query.signature.operators),
@@ -65,9 +64,9 @@ def _executed(engine: Engine, query: Query) -> tuple[object, ...]:
         [catalog.functions[name].digest for name in query.functions],
         [project.seeds[name].digest for name in seeds],
         [
-            project.sources[s.relation.removeprefix("source.")].options
+            project.sources[s.relation.name].options
             for s in query.sources
-            if s.relation.removeprefix("source.") in project.sources
+            if s.relation.name in project.sources
         ],
         session_settings(query, catalog),
     )

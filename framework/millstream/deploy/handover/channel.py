@@ -20,6 +20,7 @@ from msgspec import Struct
 from millstream import __version__
 from millstream.core.atomic import replace_file
 from millstream.core.decoding import from_json
+from millstream.core.encoding import to_json
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.own_folder import make_folder
 from millstream.deploy.handover.values import Answer, DeployFinished, Handshake, Request, RequestRefused
@@ -61,7 +62,7 @@ class RequestSender:
     def tell(self, answer: Answer) -> None:
         """Answer; a command that has ended is noticed by `waits`."""
         with self._lock, suppress(OSError):
-            self._connection.sendall(msgspec.json.encode(answer) + b"\n")
+            self._connection.sendall(to_json(answer) + b"\n")
 
     @property
     def waits(self) -> bool:
@@ -81,7 +82,7 @@ def listen_for_requests(target: Target, root: Path, handle: Handle) -> Iterator[
     """Handle the requests of commands, one at a time, each in a thread of its own."""
     address = secrets.token_hex(16)
     with socket.create_server((_HOST, 0)) as server:
-        content = msgspec.json.encode(_Address(server.getsockname()[1], address))
+        content = to_json(_Address(server.getsockname()[1], address))
         files = [folder / _FILE for folder in _folders(target, root)]
         for file in files:
             make_folder(file.parent)
@@ -179,7 +180,7 @@ class RunConnection:
 
     def ask(self, request: Request) -> Iterator[Answer]:
         """Send a request, and yield all answers; raise if the run ends before it has answered."""
-        hello = msgspec.json.encode(Handshake(self._address.token, __version__, request)) + b"\n"
+        hello = to_json(Handshake(self._address.token, __version__, request)) + b"\n"
         with suppress(OSError), self._address.connect() as connection:
             connection.sendall(hello)
             with connection.makefile("rb") as lines:

@@ -19,6 +19,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.deploy.checkpoints import files as checkpoints
 from millstream.deploy.checkpoints import pending_swap
 from millstream.deploy.checkpoints.applied import LastApply
@@ -186,7 +187,7 @@ def _write_down(engine: Engine, alongside: CatchUpVersion) -> None:
     )
 
 
-Joining = dict[str, tuple[Query, dict[str, dict[str, Any]]]]
+Joining = dict[str, tuple[Query, dict[NodeId, dict[str, Any]]]]
 """By name of a query: the stored positions up to which its joining models were backfilled."""
 
 

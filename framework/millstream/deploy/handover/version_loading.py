@@ -118,7 +118,7 @@ def fitted_to_run(job: Job, deployed: Deployed) -> Job:
 
 
 def cannot_leave(splits: Iterable[QuerySplit]) -> MillstreamError:
-    names = ", ".join(f"'{model.partition('.')[2]}'" for split in splits for model in split.models)
+    names = ", ".join(f"'{model.name}'" for split in splits for model in split.models)
     message = f"the run can't continue with this change: {names} can't leave a query that others share"
     return MillstreamError(Diagnostic("MS898", message, None, RESTART))
 

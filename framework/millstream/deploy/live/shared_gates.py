@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 from pyspark.sql import SparkSession
 
+from millstream.core.node_id import NodeId
 from millstream.engine.queries.gate import BatchGate
 from millstream.engine.queries.snapshots import TableSnapshots, Upkeep
 from millstream.engine.queries.tables import Tables
@@ -28,13 +29,13 @@ class SharedGates:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._gates: dict[str, BatchGate] = {}
-        self._maintained: dict[str, _MaintainedTable] = {}
+        self._maintained: dict[NodeId, _MaintainedTable] = {}
 
     def enter(self, query: str, gate: BatchGate) -> None:
         with self._lock:
             self._gates[query] = gate
 
-    def keep(self, table: str, gate: BatchGate, upkeep: Upkeep) -> None:
+    def keep(self, table: NodeId, gate: BatchGate, upkeep: Upkeep) -> None:
         with self._lock:
             self._maintained[table] = _MaintainedTable(gate, upkeep)
 
@@ -57,7 +58,9 @@ class SharedGates:
             writers = [self._gates[name] for name in moment.writers if name in self._gates]
         yield from (*table_gates, *writers)
 
-    def bring(self, moment: TableSnapshots, tables: Tables, session: SparkSession) -> dict[str, TableVersion]:
+    def bring(
+        self, moment: TableSnapshots, tables: Tables, session: SparkSession
+    ) -> dict[NodeId, TableVersion]:
         """Bring tables up to date while their gates are held; return the versions of all that is read."""
         versions = {base: tables.versioned(base).newest(session, base) for base in moment.bases}
         for table in moment.tables:
@@ -95,7 +98,7 @@ class AtOneMoment:
         finally:
             self._turn.__exit__(kind, error, trace)
 
-    def versions(self, tables: Tables, session: SparkSession) -> dict[str, TableVersion]:
+    def versions(self, tables: Tables, session: SparkSession) -> dict[NodeId, TableVersion]:
         """Bring what is read up to date, let it change again, and return its versions at one moment."""
         if self.moment is None:
             return {}

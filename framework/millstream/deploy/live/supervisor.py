@@ -13,6 +13,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.deploy.checkpoints.files import last_begun, last_done, read_so_far, read_up_to
 from millstream.deploy.checkpoints.state_stats import write_figures
 from millstream.deploy.checkpoints.swap import settle_swap
@@ -119,7 +120,7 @@ class SupervisedQuery:
         """The folder of Spark's checkpoint."""
         self._times = BatchTimes()
         self._noted = 0.0
-        self._left_out: set[str] = set()
+        self._left_out: set[NodeId] = set()
         self._raised: list[Exception] = []
         """Errors of its batches."""
         self._refresh: Callable[[], None] | None = None

@@ -17,23 +17,25 @@ from msgspec.structs import replace
 from millstream.compile.artifacts import PLAN_FORMAT
 from millstream.compile.manifest import Compiled, Manifest, ManifestFunction, ManifestNode
 from millstream.core.decoding import from_msgpack
+from millstream.core.encoding import to_msgpack
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.records import QueryRecord
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 
 
 class ModelDefinitions(Struct, frozen=True):
     format: str
-    nodes: dict[str, ManifestNode]
+    nodes: dict[NodeId, ManifestNode]
     functions: dict[str, ManifestFunction]
     catalog: Catalog
 
     def packed(self) -> bytes:
-        return zlib.compress(msgspec.msgpack.encode(self), 6)
+        return zlib.compress(to_msgpack(self), 6)
 
 
-def definition_of(manifest: Manifest, catalog: Catalog, stored: Iterable[str]) -> ModelDefinitions:
+def definition_of(manifest: Manifest, catalog: Catalog, stored: Iterable[NodeId]) -> ModelDefinitions:
     """Return the definitions of some stored models, of the views that they read, and of what these read."""
-    nodes: dict[str, ManifestNode] = {}
+    nodes: dict[NodeId, ManifestNode] = {}
     waiting = [id_ for id_ in stored if id_ in manifest.nodes]
     requested = frozenset(waiting)
     while waiting:
@@ -100,7 +102,7 @@ def running_project(
         if node.kind not in _DEFINED and missing.isdisjoint(node.depends_on):
             nodes.setdefault(id_, node)
     manifest = replace(now, nodes=dict(sorted(nodes.items())), functions=running.functions, plan=None)
-    return Compiled(manifest, catalog=msgspec.msgpack.encode(running.catalog))
+    return Compiled(manifest, catalog=to_msgpack(running.catalog))
 
 
 _DEFINED = frozenset(("model", "source", "seed"))
@@ -109,9 +111,9 @@ _DEFINED = frozenset(("model", "source", "seed"))
 
 def _merged(definitions: Sequence[tuple[QueryRecord, ModelDefinitions]]) -> ModelDefinitions | None:
     """Return all definitions as one, the newest last; None if they don't fit together."""
-    nodes: dict[str, ManifestNode] = {}
+    nodes: dict[NodeId, ManifestNode] = {}
     functions: dict[str, ManifestFunction] = {}
-    models: dict[str, ModelSpec] = {}
+    models: dict[NodeId, ModelSpec] = {}
     for _, definition in definitions:
         nodes |= definition.nodes
         functions |= definition.functions

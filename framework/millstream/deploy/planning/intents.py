@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from millstream.core.node_id import NodeId
 from millstream.queries.verdict import AcceptedModels
 
 
 class Update(Struct, frozen=True):
     """Queries continue from their checkpoints; one that can't is refused unless it is rebuilt."""
 
-    rebuild: frozenset[str] = frozenset()
+    rebuild: frozenset[NodeId] = frozenset()
     """Ids of the models whose queries are rebuilt."""
     accepted: AcceptedModels = AcceptedModels()
 
@@ -28,7 +29,7 @@ class Regroup(Struct, frozen=True):
 class Apply(Struct, frozen=True):
     """Queries that can't continue are rebuilt and compared with the running version, which is retained."""
 
-    untouched: Mapping[str, Sequence[str]] = {}
+    untouched: Mapping[NodeId, Sequence[str]] = {}
     """The columns with the same values in both versions, by id of the model."""
     accept_differences: bool = False
     accepted: AcceptedModels = AcceptedModels()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from millstream.core.node_id import NodeId
 from millstream.queries.values import Query
 
 
-def choose_queries(queries: Sequence[Query], models: frozenset[str] | None) -> list[Query]:
+def choose_queries(queries: Sequence[Query], models: frozenset[NodeId] | None) -> list[Query]:
     """Return the queries that store some models, with what belongs to these; None for all.
 
     A reference topic that they look up has a query of its own. So do the dead letters of a source that they
@@ -18,19 +19,19 @@ def choose_queries(queries: Sequence[Query], models: frozenset[str] | None) -> l
     chosen = [query for query in queries if models.intersection(query.stored)]
     read = {read.relation for query in chosen for read in query.reads}
     also = [query for query in queries if read.intersection(query.models) and query not in chosen]
-    references = [q for q in also if any(model.startswith("source.") for model in q.models)]
+    references = [q for q in also if any(model.kind == "source" for model in q.models)]
     followed = {source.relation for query in (*chosen, *references) for source in query.sources}
     letters = [q for q in queries if not q.stored and q.dead_letter_source in followed]
     return [*references, *chosen, *(query for query in letters if query not in references)]
 
 
-def senders_of_letters(queries: Sequence[Query], chosen: Sequence[Query]) -> dict[str, Query]:
+def senders_of_letters(queries: Sequence[Query], chosen: Sequence[Query]) -> dict[NodeId, Query]:
     """Return the sources that chosen queries read, whose dead letters a query sends that is not chosen."""
     followed = {source.relation for query in chosen for source in query.sources}
     return {q.dead_letter_source: q for q in queries if q.dead_letter_source in followed and q not in chosen}
 
 
-def computing_queries(queries: Sequence[Query], models: frozenset[str]) -> list[Query]:
+def computing_queries(queries: Sequence[Query], models: frozenset[NodeId]) -> list[Query]:
     """Return the queries that store some models, or compute those that no query stores."""
     stored = {model for query in queries for model in query.stored}
     return [

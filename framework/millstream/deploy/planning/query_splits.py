@@ -13,6 +13,7 @@ from hashlib import blake2b
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.records import Deployed, QueryRecord
 from millstream.deploy.planning.removed_models import RemovedModels, former_in, with_models
 from millstream.plan.from_sql.catalog import Catalog
@@ -26,16 +27,16 @@ class QuerySplit(Struct, frozen=True):
     query: str
     name: str
     """The new query."""
-    models: tuple[str, ...]
+    models: tuple[NodeId, ...]
 
 
-def stored_models(catalog: Catalog) -> frozenset[str]:
+def stored_models(catalog: Catalog) -> frozenset[NodeId]:
     """Return the models that queries store, and the topics of sources."""
     models = catalog.models.items()
     return frozenset(id_ for id_, spec in models if spec.materialization.stored_as).union(catalog.topics)
 
 
-def without_removed(deployed: Deployed, old: Catalog, stored: Collection[str]) -> Deployed:
+def without_removed(deployed: Deployed, old: Catalog, stored: Collection[NodeId]) -> Deployed:
     """Return what is deployed after models that no longer exist have left the queries with their state."""
     after = deployed
     for name, record in deployed.records.items():
@@ -72,14 +73,14 @@ def _with_record(deployed: Deployed, name: str, record: QueryRecord) -> Deployed
     return replace(deployed, records={**deployed.records, name: record})
 
 
-def _former(record: QueryRecord, old: Catalog, models: Iterable[str]) -> RemovedModels | None:
+def _former(record: QueryRecord, old: Catalog, models: Iterable[NodeId]) -> RemovedModels | None:
     before, left = former_in(record), tuple(models)
     if before is None or record.outputs is None or not all(model in old.models for model in left):
         return None
     return with_models(before, old, left)
 
 
-def _remaining(record: QueryRecord, former: RemovedModels, left: Collection[str]) -> QueryRecord:
+def _remaining(record: QueryRecord, former: RemovedModels, left: Collection[NodeId]) -> QueryRecord:
     staying = [model for model in record.stored if model not in left]
     return _reduced(record, former, staying)
 
@@ -101,7 +102,7 @@ def _leaving(record: QueryRecord, former: RemovedModels, split: QuerySplit) -> Q
     )
 
 
-def _reduced(record: QueryRecord, former: RemovedModels, models: Collection[str]) -> QueryRecord:
+def _reduced(record: QueryRecord, former: RemovedModels, models: Collection[NodeId]) -> QueryRecord:
     """Return the record of a query that stores only some of its models."""
     outputs = {model: topic for model, topic in (record.outputs or {}).items() if model in models}
     left = [model for model in record.stored if model not in models]
@@ -117,7 +118,7 @@ def _reduced(record: QueryRecord, former: RemovedModels, models: Collection[str]
     )
 
 
-def _without(tables: Mapping[str, object], models: Collection[str]) -> dict:  # type: ignore[type-arg]
+def _without(tables: Mapping[NodeId, object], models: Collection[NodeId]) -> dict:  # type: ignore[type-arg]
     return {model: columns for model, columns in tables.items() if model not in models}
 
 
@@ -126,10 +127,10 @@ def _split(lock: Lock, split: QuerySplit, *, stateful: bool) -> Lock:
         return Lock((*lock.groups, LockedGroup(split.name, (GroupMember(split.models),))))
     before = lock.group(split.query) or LockedGroup(split.query, ())
     left = set(split.models)
-    new: dict[str, str] = {}
+    new: dict[NodeId, NodeId] = {}
     for model in (model for member in before.members for model in member.models):
         if is_former(model):
-            new[model] = former_id(split.name, f".{model.partition(':')[2]}")
+            new[model] = former_id(split.name, NodeId("model", model.name.partition(":")[2]))
         elif model not in left:
             new[model] = former_id(split.name, model)
     group = LockedGroup(split.name, tuple(_members(before, new)))
@@ -138,7 +139,7 @@ def _split(lock: Lock, split: QuerySplit, *, stateful: bool) -> Lock:
     return Lock((*renamed.groups, group))
 
 
-def _renamed(lock: Lock | None, query: str, names: Mapping[str, str]) -> Lock | None:
+def _renamed(lock: Lock | None, query: str, names: Mapping[NodeId, NodeId]) -> Lock | None:
     if lock is None:
         return None
     return Lock(
@@ -149,6 +150,6 @@ def _renamed(lock: Lock | None, query: str, names: Mapping[str, str]) -> Lock | 
     )
 
 
-def _members(group: LockedGroup, names: Mapping[str, str]) -> Iterator[GroupMember]:
+def _members(group: LockedGroup, names: Mapping[NodeId, NodeId]) -> Iterator[GroupMember]:
     for member in group.members:
         yield replace(member, models=tuple(names.get(model, model) for model in member.models))

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Column
 from millstream.queries.lock import Lock
 from millstream.queries.values import Query, QuerySignature
@@ -32,18 +33,18 @@ class QueryRecord(Struct, frozen=True):
     id: str
     """Id of the checkpoint: batch numbers are only meaningful within one."""
     signature: QuerySignature
-    models: tuple[str, ...] = ()
-    tables: dict[str, tuple[Column, ...]] = {}
+    models: tuple[NodeId, ...] = ()
+    tables: dict[NodeId, tuple[Column, ...]] = {}
     """The columns of the tables that it writes, at its last start."""
-    gone: tuple[str, ...] = ()
+    gone: tuple[NodeId, ...] = ()
     """Models whose tables it wrote before, and no longer writes."""
-    outputs: dict[str, str] | None = None
+    outputs: dict[NodeId, str] | None = None
     """The topic of each stored model, empty for a table. All have everything that the query has read."""
     created: str = field(default="", name="made")
     format: int = FORMAT
     folder: str = "spark"
     """The folder of Spark's checkpoint, within the query's folder."""
-    left_out: dict[str, dict[str, Any]] = {}
+    left_out: dict[NodeId, dict[str, Any]] = {}
     """Models that failed while the query went on: the stored positions from which they miss records."""
     began: dict[str, Offsets] = {}
     """The offsets where its records begin in each written topic; earlier records are of previous versions."""
@@ -66,7 +67,7 @@ class QueryRecord(Struct, frozen=True):
     """
     tombstones: Tombstones = "all"
     """Which tombstones it sends. Older records have none."""
-    reread: dict[str, str] = {}
+    reread: dict[NodeId, str] = {}
     """When models that joined had read from the start what the query had read before."""
     former: bytes = b""
     """The packed `RemovedModels`: models that left it, and whose state its checkpoint still has."""
@@ -81,7 +82,7 @@ class QueryRecord(Struct, frozen=True):
         return self.sent_as or f"{self.query}/{self.id}"
 
     @property
-    def stored(self) -> tuple[str, ...]:
+    def stored(self) -> tuple[NodeId, ...]:
         """Ids of the models whose rows the query stores."""
         return tuple(self.outputs or self.models)
 
@@ -103,7 +104,7 @@ def new_record(project: str, query: Query, ids: dict[str, str], definition: byte
     )
 
 
-def joining_models(query: Query, record: QueryRecord) -> tuple[str, ...]:
+def joining_models(query: Query, record: QueryRecord) -> tuple[NodeId, ...]:
     """Return the models that a query did not store, or stored elsewhere, when it last ran."""
     topics = record.outputs
     if topics is None:
@@ -119,10 +120,10 @@ def moved_models(query: Query, record: QueryRecord) -> Iterator[str]:
             positions = (
                 f"the topic {stored_in}" if stored_in else "a table" for stored_in in (topic, before)
             )
-            yield f"{model.partition('.')[2]} is stored in {' instead of '.join(positions)}"
+            yield f"{model.name} is stored in {' instead of '.join(positions)}"
 
 
-def taken_over_tables(query: Query, records: Mapping[str, QueryRecord]) -> dict[str, str]:
+def taken_over_tables(query: Query, records: Mapping[str, QueryRecord]) -> dict[NodeId, str]:
     """Return the tables that a query takes over, by model, with the query that wrote each before."""
     current = records.get(query.name)
     new = [table.model for table in query.tables if current is None or table.model not in current.tables]

@@ -11,7 +11,9 @@ from msgspec import Struct, structs
 
 from millstream.compile.artifacts import PLAN_FORMAT
 from millstream.core.decoding import from_msgpack
+from millstream.core.encoding import to_msgpack
 from millstream.core.expressions import Expression, Read, Ref
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.records import QueryRecord
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.queries.removed_models import former_id
@@ -25,16 +27,16 @@ class RemovedModels(Struct, frozen=True):
     """The former models of a query, as they were written when they left it."""
 
     format: str
-    stored: tuple[str, ...] = ()
-    models: dict[str, ModelSpec] = {}
+    stored: tuple[NodeId, ...] = ()
+    models: dict[NodeId, ModelSpec] = {}
     """Also the views that they read."""
-    reads: dict[str, Columns] = {}
+    reads: dict[NodeId, Columns] = {}
     """The columns of sources, seeds and other models that they read."""
     calls: dict[str, str] = {}
     """The functions that they call, with the types that these return."""
 
     def packed(self) -> bytes:
-        return zlib.compress(msgspec.msgpack.encode(self), 6) if self.stored else b""
+        return zlib.compress(to_msgpack(self), 6) if self.stored else b""
 
 
 def former_in(record: QueryRecord) -> RemovedModels | None:
@@ -48,12 +50,12 @@ def former_in(record: QueryRecord) -> RemovedModels | None:
     return former if former.format == PLAN_FORMAT else None
 
 
-def with_models(former: RemovedModels, catalog: Catalog, stored: Iterable[str]) -> RemovedModels:
+def with_models(former: RemovedModels, catalog: Catalog, stored: Iterable[NodeId]) -> RemovedModels:
     """Return the former models of a query after more models have left it."""
     left = tuple(stored)
     views = (view for id_ in left for view in views_of(catalog, catalog.models[id_]))
     added = {id_: catalog.models[id_] for id_ in dict.fromkeys((*left, *views))}
-    reads: dict[str, Columns] = dict(former.reads)
+    reads: dict[NodeId, Columns] = dict(former.reads)
     for spec in added.values():
         names = {ref.column.lower() for ref in _refs(spec)}
         for relation in spec.reads:
@@ -64,7 +66,7 @@ def with_models(former: RemovedModels, catalog: Catalog, stored: Iterable[str]) 
     return RemovedModels(PLAN_FORMAT, (*former.stored, *left), former.models | added, reads, calls)
 
 
-def former_models(query: str, former: RemovedModels, catalog: Catalog) -> dict[str, ModelSpec] | None:
+def former_models(query: str, former: RemovedModels, catalog: Catalog) -> dict[NodeId, ModelSpec] | None:
     """Return the former models of a query under ids of their own; None if what they read is gone."""
     relations = {*catalog.sources, *catalog.seeds, *catalog.models}
     for relation, columns in former.reads.items():
@@ -73,7 +75,7 @@ def former_models(query: str, former: RemovedModels, catalog: Catalog) -> dict[s
     if any(_returns(catalog, name) != type_ for name, type_ in former.calls.items()):
         return None
     names = {id_: former_id(query, id_) for id_ in former.models}
-    specs: dict[str, ModelSpec] = {}
+    specs: dict[NodeId, ModelSpec] = {}
     for id_, spec in former.models.items():
         renamed = _renamed(spec, names)
         assert isinstance(renamed, ModelSpec)
@@ -83,7 +85,7 @@ def former_models(query: str, former: RemovedModels, catalog: Catalog) -> dict[s
     return specs
 
 
-def with_specs(catalog: Catalog, specs: Mapping[str, ModelSpec]) -> Catalog:
+def with_specs(catalog: Catalog, specs: Mapping[NodeId, ModelSpec]) -> Catalog:
     """Return a catalog with other or more models, in topological order."""
     if not specs:
         return catalog
@@ -93,16 +95,16 @@ def with_specs(catalog: Catalog, specs: Mapping[str, ModelSpec]) -> Catalog:
     return structs.replace(catalog, models={id_: models[id_] for id_ in order})
 
 
-def views_of(catalog: Catalog, model: ModelSpec) -> Iterable[str]:
+def views_of(catalog: Catalog, model: ModelSpec) -> Iterable[NodeId]:
     """Return the views that a model reads, and those that they read."""
     return upstream_of(catalog, (model,), lambda read: read.materialization.inlined)
 
 
 def upstream_of(
     catalog: Catalog, models: Iterable[ModelSpec], counts: Callable[[ModelSpec], bool] = lambda _: True
-) -> dict[str, ModelSpec]:
+) -> dict[NodeId, ModelSpec]:
     """Return the models that some models read, and those that they read, as far as they count."""
-    upstream: dict[str, ModelSpec] = {}
+    upstream: dict[NodeId, ModelSpec] = {}
     left = [id_ for model in models for id_ in model.reads]
     while left:
         id_ = left.pop()
@@ -113,7 +115,7 @@ def upstream_of(
     return upstream
 
 
-def columns_of(catalog: Catalog, relation: str) -> frozenset[tuple[str, str]]:
+def columns_of(catalog: Catalog, relation: NodeId) -> frozenset[tuple[str, str]]:
     topic = catalog.topics.get(relation)
     if topic is not None:
         fields = (*topic.fields, topic.key) if topic.key else topic.fields
@@ -163,7 +165,7 @@ def _within(value: object) -> Collection[object]:
             return ()
 
 
-def _renamed(value: object, names: Mapping[str, str]) -> object:
+def _renamed(value: object, names: Mapping[NodeId, NodeId]) -> object:
     """Return a value in which SQL reads relations by other names."""
     match value:
         case Scan(relation=relation) | Read(relation=relation) if relation in names:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct, structs
 
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.definitions import running_catalog
 from millstream.deploy.planning.intents import (
     CONTINUE,
@@ -52,14 +53,14 @@ class ReusedPlan(Struct, frozen=True):
     physical: PhysicalPlan
     running: Deployed
     """What runs once the splits are done."""
-    models: tuple[str, ...] = ()
+    models: tuple[NodeId, ...] = ()
     """Ids of the models whose new SQL means the same as the SQL that runs."""
     splits: tuple[QuerySplit, ...] = ()
-    removed: Mapping[str, tuple[str, ...]] = {}
+    removed: Mapping[str, tuple[NodeId, ...]] = {}
     """The models that no longer exist, and are former models of their queries from now on."""
     reasons: Mapping[str, tuple[str, ...]] = {}
     """Why models of a split must be rebuilt, by the name of their new query; none if that was requested."""
-    misfits: Mapping[str, tuple[str, ...]] = {}
+    misfits: Mapping[str, tuple[NodeId, ...]] = {}
     """The models because of which a query that they share with others can't continue."""
 
 
@@ -68,7 +69,7 @@ def reuse_running_state(
     physical: PhysicalPlan,
     running: Deployed,
     intent: Intent = CONTINUE,
-    selected: Collection[str] | None = None,
+    selected: Collection[NodeId] | None = None,
 ) -> ReusedPlan:
     """Return the plan of a project on what runs: each query keeps what its state needs.
 
@@ -91,7 +92,7 @@ def running_form(
     old: Catalog | None,
     intent: Intent = CONTINUE,
     *,
-    selected: Collection[str] | None = None,
+    selected: Collection[NodeId] | None = None,
     only: Collection[str] | None = None,
     same_rows: SameRows | None = None,
 ) -> ReusedPlan:
@@ -119,13 +120,13 @@ def running_form(
     return structs.replace(plan, misfits=misfits, removed=removed)
 
 
-def _gone(before: QueryRecord, after: QueryRecord) -> tuple[str, ...]:
+def _gone(before: QueryRecord, after: QueryRecord) -> tuple[NodeId, ...]:
     return tuple(model for model in before.stored if model not in after.stored)
 
 
 def _misfits(
-    written: _Written, plan: ReusedPlan, old: Catalog, same: Mapping[str, ModelSpec], intent: Intent
-) -> Iterator[tuple[str, tuple[str, ...]]]:
+    written: _Written, plan: ReusedPlan, old: Catalog, same: Mapping[NodeId, ModelSpec], intent: Intent
+) -> Iterator[tuple[str, tuple[NodeId, ...]]]:
     """Yield the queries that an update refuses, with those of several models that don't fit."""
     if not isinstance(intent, Update):
         return
@@ -163,7 +164,7 @@ class _Written(Struct, frozen=True):
     def plan(
         self,
         running: Deployed,
-        same: Mapping[str, ModelSpec] | None = None,
+        same: Mapping[NodeId, ModelSpec] | None = None,
         rebuilt: Collection[str] = (),
         names: Collection[str] = (),
     ) -> ReusedPlan:
@@ -183,9 +184,9 @@ class _Written(Struct, frozen=True):
         topology = with_figures(topology, before.measured)
         return ReusedPlan(topology, physical_of(topology, lock, only), running, tuple(same or ()))
 
-    def _former(self, running: Deployed, rebuilt: Collection[str]) -> dict[str, ModelSpec]:
+    def _former(self, running: Deployed, rebuilt: Collection[str]) -> dict[NodeId, ModelSpec]:
         catalog = self.topology.catalog
-        former_specs: dict[str, ModelSpec] = {}
+        former_specs: dict[NodeId, ModelSpec] = {}
         for name, record in running.records.items():
             former = former_in(record) if record.former and name not in rebuilt else None
             models = former_models(name, former, catalog) if former is not None else None
@@ -194,7 +195,7 @@ class _Written(Struct, frozen=True):
                 former_specs |= models
         return former_specs
 
-    def same_sql(self, old: Catalog, plan: ReusedPlan, intent: Intent) -> dict[str, ModelSpec]:
+    def same_sql(self, old: Catalog, plan: ReusedPlan, intent: Intent) -> dict[NodeId, ModelSpec]:
         """Return the SQL that runs, where it means the same, of queries that don't fit.
 
         The same for the models whose topics they read: what these send from now on is counted by the state.
@@ -218,9 +219,9 @@ def _with_splits(
     written: _Written,
     plan: ReusedPlan,
     old: Catalog,
-    same: Mapping[str, ModelSpec],
+    same: Mapping[NodeId, ModelSpec],
     intent: Intent,
-    selected: Collection[str] | None,
+    selected: Collection[NodeId] | None,
 ) -> ReusedPlan:
     """Return the plan in which models that are rebuilt leave the queries of others."""
     running = plan.running
@@ -228,7 +229,7 @@ def _with_splits(
     new = with_specs(written.topology.catalog, same)
     leaving = leaving_models(plan.topology, plan.physical, running, names, old, new, intent, selected)
     while leaving:
-        left = frozenset[str]().union(*leaving.values())
+        left = frozenset[NodeId]().union(*leaving.values())
         used = [query.name for query in plan.physical.queries if not left.issuperset(query.stored)]
         splits = tuple(splits_of(leaving, written.topology, running, used))
         after = after_splits(running, old, splits)
@@ -277,10 +278,10 @@ def _fits(plan: ReusedPlan, name: str, intent: Intent) -> bool:
 
 
 def _without_outdated(
-    written: _Written, plan: ReusedPlan, intent: Intent, selected: Collection[str] | None
+    written: _Written, plan: ReusedPlan, intent: Intent, selected: Collection[NodeId] | None
 ) -> ReusedPlan:
     """Return the plan in which queries that are rebuilt as a whole have no former models."""
-    requested: Collection[str] = ()
+    requested: Collection[NodeId] = ()
     match intent:
         case Update(rebuild=models):
             requested = models
@@ -308,7 +309,7 @@ def _without_outdated(
 
 
 def _must_keep(
-    physical: PhysicalPlan, running: Deployed, intent: Intent, selected: Collection[str] | None
+    physical: PhysicalPlan, running: Deployed, intent: Intent, selected: Collection[NodeId] | None
 ) -> bool:
     """Return whether the plan depends on what runs."""
     stored = {model for query in physical.queries for model in query.stored}
@@ -327,7 +328,7 @@ def _must_keep(
     )
 
 
-def _newer(physical: PhysicalPlan, running: Deployed) -> frozenset[str]:
+def _newer(physical: PhysicalPlan, running: Deployed) -> frozenset[NodeId]:
     records = running.records.items()
     started = [(name, record) for name, record in records if name not in running.never_started]
     homes = {model: name for name, record in started for model in record.stored}
@@ -340,8 +341,8 @@ def _diagnostics(catalog: Catalog) -> bool:
 
 
 def _same_sql(
-    old: Catalog, new: Topology, models: Iterable[str], same: SameRows | None
-) -> dict[str, ModelSpec]:
+    old: Catalog, new: Topology, models: Iterable[NodeId], same: SameRows | None
+) -> dict[NodeId, ModelSpec]:
     """Return the old SQL of models, and of the views that it reads, if all of them have the same rows."""
     specs = new.catalog.models
     edited = {id_ for id_, spec in old.models.items() if spec != specs.get(id_)}
@@ -361,7 +362,7 @@ def _same_sql(
     return {id_: spec for id_, spec in reused_specs.items() if spec != specs[id_]}
 
 
-def _can_read(old: Catalog, new: Catalog, id_: str) -> bool:
+def _can_read(old: Catalog, new: Catalog, id_: NodeId) -> bool:
     """Return whether old SQL finds all columns of what it reads: some may not count for its rows."""
     return all(columns_of(old, relation) <= columns_of(new, relation) for relation in old.models[id_].reads)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.intents import Apply, FullRefresh, Intent, Regroup, Update
 from millstream.deploy.planning.query_selection import computing_queries
 from millstream.deploy.planning.records import (
@@ -51,7 +52,7 @@ class Continue(OfQuery, frozen=True):
 class Backfill(OfQuery, frozen=True):
     """Run models that join the query over what it has read before."""
 
-    models: tuple[str, ...]
+    models: tuple[NodeId, ...]
 
 
 class Rebuild(OfQuery, frozen=True):
@@ -61,7 +62,7 @@ class Rebuild(OfQuery, frozen=True):
 class Compare(OfQuery, frozen=True):
     """After the same records, the second version must have the same rows as the running version."""
 
-    untouched: Mapping[str, Sequence[str]]
+    untouched: Mapping[NodeId, Sequence[str]]
     accept_differences: bool
 
 
@@ -93,7 +94,7 @@ def plan_stages(
     intent: Intent,
     others: Sequence[Query],
     lock: Lock | None = None,
-    misfits: Mapping[str, Sequence[str]] | None = None,
+    misfits: Mapping[str, Sequence[NodeId]] | None = None,
 ) -> tuple[Stage, ...]:
     """Return the stages of queries.
 
@@ -147,7 +148,7 @@ def _updated(
     deployed: Deployed,
     intent: Update,
     others: Sequence[Query],
-    misfits: Mapping[str, Sequence[str]],
+    misfits: Mapping[str, Sequence[NodeId]],
 ) -> Iterator[Stage]:
     # A query that never ran has nothing to rebuild.
     requested = computing_queries(others, intent.rebuild)
@@ -239,17 +240,13 @@ def _check_readers(rebuilt_queries: Sequence[Query], others: Sequence[Query]) ->
         raise MillstreamError(*map(double_count_error, double_counts))
 
 
-def refuse_query(query: Query, verdict: Verdict, models: Sequence[str] = ()) -> Diagnostic:
+def refuse_query(query: Query, verdict: Verdict, models: Sequence[NodeId] = ()) -> Diagnostic:
     """Return the error for a query that can't continue; only some of its `models` may be why."""
     concerned = [model for model in query.stored if model in models] or list(query.stored)
-    title = (
-        query.title
-        if len(concerned) == len(query.stored)
-        else ", ".join(m.rpartition(".")[2] for m in concerned)
-    )
+    title = query.title if len(concerned) == len(query.stored) else ", ".join(m.last_name for m in concerned)
     # The only state of a query often has its name.
     reasons = "; ".join(reason.removeprefix(f"{title}: ") for reason in verdict.reasons)
-    others = [model.rpartition(".")[2] for model in query.stored if model not in concerned]
+    others = [model.last_name for model in query.stored if model not in concerned]
     shared = f"; {', '.join(others)} shares its query, and continues then" if len(others) == 1 else ""
     shared = f"; {', '.join(others)} share its query, and continue then" if len(others) > 1 else shared
     if verdict.kind in {"stored", "mixed"}:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec import structs
 
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.intents import Apply, FullRefresh, Intent, Regroup, Update, accepted_by
 from millstream.deploy.planning.query_splits import QuerySplit
 from millstream.deploy.planning.records import Deployed
@@ -21,8 +22,8 @@ from millstream.queries.verdict import Verdict, compare_signatures
 
 
 def verdicts_alone(
-    old: Catalog, new: Catalog, models: Collection[str], cache: QueryCache | None
-) -> dict[str, Verdict]:
+    old: Catalog, new: Catalog, models: Collection[NodeId], cache: QueryCache | None
+) -> dict[NodeId, Verdict]:
     """Return what would become of the state and rows of models in queries of their own."""
     both = frozenset(id_ for id_ in models if id_ in old.models and id_ in new.models)
     before, after = _queries_alone(old, both, cache), _queries_alone(new, both, cache)
@@ -34,7 +35,9 @@ def verdicts_alone(
     }
 
 
-def _queries_alone(catalog: Catalog, models: frozenset[str], cache: QueryCache | None) -> dict[str, Query]:
+def _queries_alone(
+    catalog: Catalog, models: frozenset[NodeId], cache: QueryCache | None
+) -> dict[NodeId, Query]:
     upstream = _upstream(catalog, models)
     specs = {id_: spec for id_, spec in catalog.models.items() if id_ in upstream}
     target = catalog.target | {"grouping": "off"}
@@ -49,8 +52,8 @@ def _queries_alone(catalog: Catalog, models: frozenset[str], cache: QueryCache |
     }
 
 
-def _upstream(catalog: Catalog, models: Iterable[str]) -> set[str]:
-    ids: set[str] = set()
+def _upstream(catalog: Catalog, models: Iterable[NodeId]) -> set[NodeId]:
+    ids: set[NodeId] = set()
     waiting = list(models)
     while waiting:
         id_ = waiting.pop()
@@ -68,14 +71,14 @@ def leaving_models(
     old: Catalog,
     new: Catalog,
     intent: Intent,
-    selected: Collection[str] | None,
-) -> dict[str, frozenset[str]]:
+    selected: Collection[NodeId] | None,
+) -> dict[str, frozenset[NodeId]]:
     """Return the models that are rebuilt while others of their query are not, by query.
 
     `new` has the models as they would run in queries of their own; `unfit` are the queries that don't fit.
     """
     homes = {model: name for name, record in running.records.items() for model in record.stored}
-    rebuilt: set[str] = set()
+    rebuilt: set[NodeId] = set()
     match intent:
         case Update(rebuild=requested):
             rebuilt.update(requested)
@@ -91,7 +94,7 @@ def leaving_models(
         case Regroup():
             return {}
     rebuilt |= set(_readers(topology, rebuilt, homes)) if isinstance(intent, Apply) else set()
-    leaving: dict[str, frozenset[str]] = {}
+    leaving: dict[str, frozenset[NodeId]] = {}
     planned = {model for query in physical.queries for model in query.stored}
     for name, record in running.records.items():
         here = planned.intersection(record.stored)
@@ -101,7 +104,9 @@ def leaving_models(
     return leaving
 
 
-def _readers(topology: Topology, rebuilt: Collection[str], homes: Mapping[str, str]) -> Iterator[str]:
+def _readers(
+    topology: Topology, rebuilt: Collection[NodeId], homes: Mapping[NodeId, str]
+) -> Iterator[NodeId]:
     """Yield models with state that would count records twice which rebuilt models send again."""
     outputs = {output.model: output for output in topology.plan.outputs}
     readers = _with_state(outputs.values()) if rebuilt else {}
@@ -119,9 +124,9 @@ def _readers(topology: Topology, rebuilt: Collection[str], homes: Mapping[str, s
                 yield model
 
 
-def _with_state(outputs: Iterable[Output]) -> dict[str, list[str]]:
+def _with_state(outputs: Iterable[Output]) -> dict[NodeId, list[NodeId]]:
     """Return the models with state that read a topic, by its relation."""
-    readers: dict[str, list[str]] = {}
+    readers: dict[NodeId, list[NodeId]] = {}
     for output in outputs:
         order = in_order((output,))
         if any(node.stateful for node in order):
@@ -131,7 +136,7 @@ def _with_state(outputs: Iterable[Output]) -> dict[str, list[str]]:
 
 
 def splits_of(
-    leaving: Mapping[str, frozenset[str]], topology: Topology, running: Deployed, used: Iterable[str]
+    leaving: Mapping[str, frozenset[NodeId]], topology: Topology, running: Deployed, used: Iterable[str]
 ) -> Iterator[QuerySplit]:
     """Yield splits: models that would share a query in a new deployment leave together."""
     names = {*used, *running.records}
@@ -139,7 +144,7 @@ def splits_of(
     for query, left in leaving.items():
         parts = [tuple(model for model in models if model in left) for models in groups.values()]
         for models in filter(None, parts):
-            name = models[0].rpartition(".")[2]
+            name = models[0].last_name
             while name in names:
                 name += "_"
             names.add(name)

@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.core.errors import Diagnostic
+from millstream.core.node_id import NodeId
 from millstream.deploy.checkpoints import files as checkpoints
 from millstream.deploy.engine import Engine
 from millstream.deploy.planning.records import QueryRecord
@@ -29,9 +30,9 @@ from millstream.sources.positions import Range, amount_text, from_stored, record
 class BackfillResult(Struct, frozen=True):
     """The result of a backfill."""
 
-    failed: dict[str, Diagnostic] = {}
+    failed: dict[NodeId, Diagnostic] = {}
     """Models that fail, with their errors."""
-    read: dict[str, dict[str, int]] = {}
+    read: dict[NodeId, dict[NodeId, int]] = {}
     """How many records of each source or model were read, by model."""
 
 
@@ -39,8 +40,8 @@ def backfill_models(
     engine: Engine,
     query: Query,
     record: QueryRecord,
-    models: Collection[str],
-    new: Iterable[str],
+    models: Collection[NodeId],
+    new: Iterable[NodeId],
     batch: int | None = None,
 ) -> BackfillResult:
     """Run models over what their query has read; `new` are tables that are still empty.
@@ -60,8 +61,8 @@ def backfill_models(
         for model in models:
             engine.tell(DiagnosticEvent(_late(query, model)))
         return BackfillResult()
-    failed: dict[str, Diagnostic] = {}
-    read_again: dict[str, dict[str, int]] = {}
+    failed: dict[NodeId, Diagnostic] = {}
+    read_again: dict[NodeId, dict[NodeId, int]] = {}
     relations = {source.stream: source.relation for source in query.sources if source.stream}
     for group, starts in _by_start(record, models):
         ranges = engine.ranges(query, from_stored(starts), read)
@@ -75,9 +76,9 @@ def backfill_models(
     return BackfillResult(failed, read_again)
 
 
-def _by_start(record: QueryRecord, models: Iterable[str]) -> list[tuple[list[str], dict[str, Any]]]:
+def _by_start(record: QueryRecord, models: Iterable[NodeId]) -> list[tuple[list[NodeId], dict[str, Any]]]:
     """Group models that begin at the same positions."""
-    groups: list[tuple[list[str], dict[str, Any]]] = []
+    groups: list[tuple[list[NodeId], dict[str, Any]]] = []
     for model in models:
         starts = record.left_out.get(model, {})
         group = next((names for names, those in groups if those == starts), None)
@@ -92,13 +93,13 @@ def _run(
     engine: Engine,
     query: Query,
     record: QueryRecord,
-    models: Sequence[str],
+    models: Sequence[NodeId],
     ranges: dict[str, Range],
-    new: frozenset[str],
+    new: frozenset[NodeId],
     sent_as: str,
-) -> dict[str, Diagnostic]:
+) -> dict[NodeId, Diagnostic]:
     """Run models together; if that fails, run each on its own."""
-    names = ", ".join(model.partition(".")[2] for model in models)
+    names = ", ".join(model.name for model in models)
     stage = f"backfill of {names}"
     engine.tell(SetupStep(stage))
     alone = alone_of(engine.job.topology, query.name, models, engine.job.physical.lock)
@@ -116,7 +117,7 @@ def _run(
         engine.tell(SetupStep(stage, done=True))
         if len(models) == 1:
             return {models[0]: engine.diagnostic(alone, error)}
-        failed: dict[str, Diagnostic] = {}
+        failed: dict[NodeId, Diagnostic] = {}
         for model in models:
             failed |= _run(engine, query, record, [model], ranges, new, sent_as)
         return failed
@@ -128,11 +129,11 @@ def _run(
 def _digest(alone: Query, ranges: dict[str, Range]) -> str:
     """Return what the records of a backfill are recognised by, if it is repeated."""
     parts = [f"{stream}-{text}" for stream, part in ranges.items() for text in part.end.parts()]
-    return blake2b("\n".join([*alone.models, *parts]).encode(), digest_size=6).hexdigest()
+    return blake2b("\n".join([*map(str, alone.models), *parts]).encode(), digest_size=6).hexdigest()
 
 
-def _late(query: Query, model: str) -> Diagnostic:
-    name = model.partition(".")[2]
+def _late(query: Query, model: NodeId) -> Diagnostic:
+    name = model.name
     message = f"'{name}' is new in query {query.name} and only gets records from now on"
     remedy = (
         f"to include earlier records: {full_refresh([model])}; it also repeats the records of the other "

@@ -13,6 +13,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from millstream.core.errors import DiagnosticNote, MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.core.types import has_equality
 from millstream.deploy.checkpoints import pending_swap
 from millstream.deploy.checkpoints.files import cut_batch, last_begun, last_done, read_up_to
@@ -97,7 +98,7 @@ def _incomparable(
             return f"no batch can end where it has read {source.title}"
         if others.get(source.relation) in rebuilt:
             return f"it reads {_name(source.relation)}, which is rebuilt as well"
-    if looked_up := [r.relation for r in query.reads if not r.relation.startswith("seed.")]:
+    if looked_up := [r.relation for r in query.reads if r.relation.kind != "seed"]:
         return f"it looks up {_name(min(looked_up))}, whose rows have changed since then"
     return None
 
@@ -184,7 +185,7 @@ def _compare(
 
 
 def _comparable(
-    table: TableOutput, record: QueryRecord, untouched: Mapping[str, Sequence[str]]
+    table: TableOutput, record: QueryRecord, untouched: Mapping[NodeId, Sequence[str]]
 ) -> list[str] | str:
     """Return the columns to compare besides the keys, or why there are none."""
     before = {column.name: column.type for column in record.tables.get(table.model, ())}
@@ -203,5 +204,5 @@ def _comparable(
     ]
 
 
-def _name(id_: str) -> str:
-    return id_.partition(".")[2]
+def _name(id_: NodeId) -> str:
+    return id_.name

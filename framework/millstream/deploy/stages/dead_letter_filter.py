@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
+from millstream.core.node_id import NodeId
 from millstream.queries.dead_letters import OFFSET, PARTITION, SOURCE
 
 _POSITION = ("_partition", "_offset")
 
 
-def from_offsets(records: DataFrame, source: str, topic: str, starts: Mapping[int, int]) -> DataFrame:
+def from_offsets(records: DataFrame, source: NodeId, topic: str, starts: Mapping[int, int]) -> DataFrame:
     """Remove the dead letters of a source's records before an offset of each partition."""
     numbers, offsets = (f.array(*map(f.lit, values)) for values in (starts.keys(), starts.values()))
     start = f.try_element_at(f.map_from_arrays(numbers, offsets), _header(PARTITION).cast("int"))
@@ -20,15 +21,15 @@ def from_offsets(records: DataFrame, source: str, topic: str, starts: Mapping[in
     return records.where(~f.coalesce(sent, f.lit(False)))
 
 
-def not_among(dead_letters: DataFrame, sent: DataFrame, source: str) -> DataFrame:
+def not_among(dead_letters: DataFrame, sent: DataFrame, source: NodeId) -> DataFrame:
     """Remove a source's dead letters that the dead letter topic already holds."""
     position = (_header(PARTITION).alias("_partition"), _header(OFFSET).alias("_offset"))
     positions = sent.where(_from_source(source)).select(*position).distinct()
     return dead_letters.select("*", *position).join(positions, [*_POSITION], "left_anti").drop(*_POSITION)
 
 
-def _from_source(source: str) -> Column:
-    return f.coalesce(_header(SOURCE) == source, f.lit(False))
+def _from_source(source: NodeId) -> Column:
+    return f.coalesce(_header(SOURCE) == str(source), f.lit(False))
 
 
 def _header(name: str) -> Column:

@@ -12,6 +12,7 @@ from functools import partial
 from msgspec.structs import replace
 from pyspark.sql import DataFrame
 
+from millstream.core.node_id import NO_NODE
 from millstream.deploy.checkpoints.dead_letter_offsets import (
     SentDeadLetters,
     later_offsets,
@@ -104,7 +105,7 @@ def _send(engine: Engine, source: TopicRead, ranges: topic_reads.Ranges, since: 
     """Send the dead letters of some records, except those that the dead letter topic already holds."""
     query = dead_letters_query_of(engine.job.topology, source.relation)
     topic = _topic_of(query)
-    name = f"dead letters of {source.relation.rpartition('.')[2]}"
+    name = f"dead letters of {source.relation.last_name}"
     engine.tell(SetupStep(name))
     context = engine.context_of(query, f"{query.name}/{source.topic}")
     if context.stores.exactly_once is not None:
@@ -114,7 +115,7 @@ def _send(engine: Engine, source: TopicRead, ranges: topic_reads.Ranges, since: 
     options = engine.kafka.source(topic, {})
 
     def without_sent(rows: DataFrame) -> DataFrame:
-        dead_letters = TopicRead("_letters", "", topic, headers=True)
+        dead_letters = TopicRead("_letters", NO_NODE, topic, headers=True)
         topic_reads.read_ranges(rows.sparkSession, dead_letters, options, held)
         return unsent.not_among(rows, rows.sparkSession.table("_letters"), source.relation)
 

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from millstream.core.errors import Diagnostic
+from millstream.core.node_id import NodeId
 from millstream.deploy.checkpoints import files as checkpoints
 from millstream.deploy.engine import Engine
 from millstream.deploy.planning.records import QueryRecord
@@ -22,7 +23,7 @@ from millstream.queries.values import Query
 from millstream.sources.positions import Positions, stored
 
 
-def isolate_failures(engine: Engine, query: Query) -> dict[str, Diagnostic]:
+def isolate_failures(engine: Engine, query: Query) -> dict[NodeId, Diagnostic]:
     """Leave out the models that fail on the batch on which their query failed; return their errors.
 
     If the query failed before its first batch, the models are tried without records. The result is empty if
@@ -51,7 +52,7 @@ def isolate_failures(engine: Engine, query: Query) -> dict[str, Diagnostic]:
     return failed
 
 
-def leave_out(engine: Engine, query: Query, left_out: Collection[str]) -> Query:
+def leave_out(engine: Engine, query: Query, left_out: Collection[NodeId]) -> Query:
     """Return a query without some of its models; it still sends the dead letters of its source."""
     others = [model for model in query.stored if model not in left_out]
     if not left_out:
@@ -60,14 +61,14 @@ def leave_out(engine: Engine, query: Query, left_out: Collection[str]) -> Query:
     return alone_of(job.topology, query.name, others, job.physical.lock, dead_letters=True)
 
 
-def missing_from(record: QueryRecord | None, left_out: Iterable[str]) -> dict[str, dict[str, Any]]:
+def missing_from(record: QueryRecord | None, left_out: Iterable[NodeId]) -> dict[NodeId, dict[str, Any]]:
     """Return the stored positions from which models miss records; empty for models that never ran."""
     return {model: {} if record is None else record.left_out.get(model, {}) for model in left_out}
 
 
-def _failing(engine: Engine, query: Query, starts: Positions, ends: Positions) -> dict[str, Diagnostic]:
+def _failing(engine: Engine, query: Query, starts: Positions, ends: Positions) -> dict[NodeId, Diagnostic]:
     ranges = engine.ranges(query, starts, ends)
-    failed: dict[str, Diagnostic] = {}
+    failed: dict[NodeId, Diagnostic] = {}
     for model in query.stored:
         alone = alone_of(engine.job.topology, query.name, [model], engine.job.physical.lock)
         try:

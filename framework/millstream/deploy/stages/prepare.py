@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.deploy.checkpoints import files as checkpoints
 from millstream.deploy.checkpoints import retained_version
 from millstream.deploy.checkpoints.applied import LastApply
@@ -47,17 +48,17 @@ class OpenedCheckpoint(Struct, frozen=True):
     record: QueryRecord | None
     """None if the query is new."""
     ids: dict[str, str]
-    created: frozenset[str]
-    backfilled: dict[str, dict[str, int]] = {}
+    created: frozenset[NodeId]
+    backfilled: dict[NodeId, dict[NodeId, int]] = {}
     """How many records each model read again."""
-    failed: dict[str, Diagnostic] = {}
+    failed: dict[NodeId, Diagnostic] = {}
 
 
 def prepare_query(
     engine: Engine,
     query: Query,
     chain: Iterable[Stage],
-    left_out: Collection[str] = (),
+    left_out: Collection[NodeId] = (),
     applied: LastApply | None = None,
 ) -> tuple[Query, QueryContext]:
     """Execute the stages before a query reads; return the query to start, and its context.
@@ -111,7 +112,7 @@ def _check_tables(engine: Engine, query: Query, record: QueryRecord) -> None:
     tables = [table.model for table in query.tables if table.model in record.tables]
     gone = [model for model in tables if not engine.tables.exists(model)]
     if gone:
-        names = " and ".join(f"'{model.partition('.')[2]}'" for model in gone)
+        names = " and ".join(f"'{model.name}'" for model in gone)
         message = (
             f"{query.title}: the table {names} no longer exists; the saved offsets are those of its rows"
         )
@@ -131,7 +132,7 @@ def check_record(engine: Engine, query: Query, record: QueryRecord | None) -> No
             continue
         before = taken_over_tables(query, records_in(engine.files, engine.checkpoints)).get(table.model)
         if before is not None:
-            name = table.model.partition(".")[2]
+            name = table.model.name
             owner = f"the table {name} has rows of query {before}"
             remedy = f"rebuild it alongside the running version, then swap: {APPLY}"
             message = f"{owner}; {query.name} would not replace all of them"
@@ -139,7 +140,7 @@ def check_record(engine: Engine, query: Query, record: QueryRecord | None) -> No
 
 
 def _backfilled(
-    engine: Engine, query: Query, opened: OpenedCheckpoint, models: Sequence[str]
+    engine: Engine, query: Query, opened: OpenedCheckpoint, models: Sequence[NodeId]
 ) -> OpenedCheckpoint:
     if opened.record is None or not models:
         return opened
@@ -148,7 +149,7 @@ def _backfilled(
 
 
 def _ready(
-    engine: Engine, query: Query, opened: OpenedCheckpoint, left_out: Collection[str]
+    engine: Engine, query: Query, opened: OpenedCheckpoint, left_out: Collection[NodeId]
 ) -> tuple[Query, QueryContext]:
     failed = opened.failed
     out = [model for model in query.stored if model in left_out or model in failed]
@@ -158,14 +159,14 @@ def _ready(
         engine.tell(LeftOut(query.name, model, diagnostic))
     record = _write_new_record(engine, query, opened, out)
     prepared = leave_out(engine, query, out)
-    new = opened.created if opened.record is None else frozenset[str]()
+    new = opened.created if opened.record is None else frozenset[NodeId]()
     context = engine.context(prepared, record, engine.checkpoint(query), new)
     context = with_dead_letters(engine, prepared, record, context)
     return prepared, replace(context, backfilled=opened.backfilled, left_out=failed)
 
 
 def _write_new_record(
-    engine: Engine, query: Query, opened: OpenedCheckpoint, out: Collection[str]
+    engine: Engine, query: Query, opened: OpenedCheckpoint, out: Collection[NodeId]
 ) -> QueryRecord:
     before = opened.record
     outputs = {model: topic for model, topic in query.stored.items() if model not in out}

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
-import msgspec
 from msgspec.structs import replace
 
+from millstream.core.encoding import to_json
 from millstream.deploy.checkpoints import pending_swap
 from millstream.deploy.checkpoints.pending_swap import PendingSwap
 from millstream.deploy.checkpoints.swap import begin_swap, forget_rebuild, settle_swap
@@ -67,7 +67,7 @@ def swap_rebuilt(engine: Engine, query: Query) -> None:
 def _digest(engine: Engine, query: Query) -> str:
     """Return a digest of everything that a query does: after an edit, half a rebuild is useless."""
     functions = [engine.job.catalog.functions[name].digest for name in query.functions]
-    return blake2b(msgspec.json.encode((query, functions)), digest_size=12).hexdigest()
+    return blake2b(to_json((query, functions)), digest_size=12).hexdigest()
 
 
 def _to_new_tables(query: Query, pending: PendingSwap) -> Query:

@@ -83,7 +83,7 @@ def _differs(
     parts += [f"{gone:,} are gone"] if gone else []
     parts += [f"{more:,} are new"] if more else []
     notes = tuple(DiagnosticNote(_row(table, names, row)) for row in shown)
-    name = table.model.partition(".")[2]
+    name = table.model.name
     message = f"the rebuilt table {name} differs outside the edited columns: {', '.join(parts)}"
     remedy = (
         "check that the topics still hold all records, and whether rows were late before, or an edit was "

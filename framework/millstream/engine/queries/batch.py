@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from millstream.core.node_id import NodeId
 from millstream.engine.queries.results import RecordCounts
 from millstream.results.results import RecordOutcomes, TableChanges
 from millstream.results.state_stats import OperatorState
@@ -31,7 +32,7 @@ class BatchResult(Struct, frozen=True):
     counts: RecordCounts = RecordCounts()
     metrics: dict[str, dict[str, list[float]]] = {}
     """What the rows of the batch add to metrics; see `counts.Metrics`."""
-    logs: dict[str, tuple[int, list[str]]] = {}
+    logs: dict[NodeId, tuple[int, list[str]]] = {}
     """The logged rows; see `counts.Logs`."""
     changes: dict[str, TableChanges] = {}
     """What tables over tables did, by model."""
@@ -48,4 +49,4 @@ class BatchResult(Struct, frozen=True):
     @property
     def model_rows(self) -> dict[str, int]:
         """How many rows it has for each model, by name."""
-        return {id_.partition(".")[2]: rows for id_, rows in self.counts.rows.items()}
+        return {id_.name: rows for id_, rows in self.counts.rows.items()}

@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
+from millstream.core.node_id import NodeId
 from millstream.engine.queries.results import RecordCounts
 from millstream.formats.sql import BAD
 from millstream.plan.nodes import Meter, RecordValidity, RowLog
@@ -87,8 +88,8 @@ def with_changes(feed: DataFrame, query: Query) -> DataFrame:
     return feed.observe("rows", changed)
 
 
-def _markers(whose: str) -> Column:
-    return f.count_if(_is_marker(whose))
+def _markers(whose: NodeId) -> Column:
+    return f.count_if(_is_marker(str(whose)))
 
 
 def _is_marker(whose: str) -> Column:
@@ -97,22 +98,22 @@ def _is_marker(whose: str) -> Column:
 
 def _metric(meter: Meter) -> Column:
     boundaries = ",".join(map(str, meter.buckets))
-    text = f.when(_is_marker(metric_id(meter)), f.col("value").cast("string"))
+    text = f.when(_is_marker(str(metric_id(meter))), f.col("value").cast("string"))
     return f.call_function("tally", text, f.lit(boundaries), f.lit(str(meter.most)))
 
 
-def _gathered(model: str, log: RowLog) -> Column:
+def _gathered(model: NodeId, log: RowLog) -> Column:
     text = f.when(_is_marker(log_id(model)), f.col("value").cast("string"))
     return f.call_function("gather", text, f.lit(str(log.sample)), f.lit(str(log.per_minute)))
 
 
-def _dead_letters(dead_letters: Iterable[DeadLetters], models: Collection[str]) -> Iterable[Column]:
+def _dead_letters(dead_letters: Iterable[DeadLetters], models: Collection[NodeId]) -> Iterable[Column]:
     """Count dead letters by the model that their reason begins with; all others belong to their source."""
     reason = f.try_element_at("headers", f.lit(-1)).getField("value").cast("string")
     is_letter = f.col("topic").isin([output.topic for output in dead_letters])
     of_models: Column = f.lit(False)
     for model in models:
-        is_of_model = is_letter & reason.startswith(f"{model.partition('.')[2]}: ")
+        is_of_model = is_letter & reason.startswith(f"{model.name}: ")
         of_models |= is_of_model
         yield f.count_if(is_of_model).alias(count_name("dead_letters", model))
     for output in dead_letters:
@@ -202,7 +203,7 @@ def _together(one: list[float], other: list[float]) -> list[float]:
     return [rows, total, min(one[2], other[2]), max(one[3], other[3]), *buckets[2:]]
 
 
-Logs = dict[str, tuple[int, list[str]]]
+Logs = dict[NodeId, tuple[int, list[str]]]
 """The logged rows of a batch by model: how many, and the texts of the first ones."""
 
 
@@ -210,7 +211,7 @@ def logs_of(rows: Iterable[Mapping[str, Any]]) -> Logs:
     """Return the logged rows among what a batch counted."""
     prefix = f"{LOGS} "
     return {
-        name.removeprefix(prefix): (log["rows"], list(log["texts"]))
+        NodeId.parse(name.removeprefix(prefix)): (log["rows"], list(log["texts"]))
         for row in rows
         for name, log in row.items()
         if name.startswith(prefix) and log and log["rows"]
@@ -227,14 +228,17 @@ def logs_together(one: Logs, other: Logs) -> Logs:
 
 
 def sum_counts(batches: Iterable[Mapping[str, int]]) -> RecordCounts:
-    by_fate: dict[str, dict[str, int]] = {"rows": {}, "skipped": {}, "dead_letters": {}, "tests": {}}
+    by_fate: dict[str, dict[NodeId, int]] = {"rows": {}, "skipped": {}, "dead_letters": {}, "tests": {}}
     of_models: dict[str, dict[str, int]] = {}
     for numbers in batches:
         for name, number in numbers.items():
             fate, _, whose = name.partition(" ")
-            totals = by_fate[fate] if " " not in whose else of_models.setdefault(fate, {})
-            if number or fate == "rows" or totals is not by_fate[fate]:
-                totals[whose] = totals.get(whose, 0) + number
+            if " " in whose:
+                bad = of_models.setdefault(fate, {})
+                bad[whose] = bad.get(whose, 0) + number
+            elif number or fate == "rows":
+                totals, id_ = by_fate[fate], NodeId.parse(whose)
+                totals[id_] = totals.get(id_, 0) + number
     return RecordCounts(
         by_fate["skipped"], by_fate["dead_letters"], by_fate["tests"], of_models, by_fate["rows"]
     )

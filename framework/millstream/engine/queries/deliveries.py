@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from millstream.core.node_id import NodeId
 from millstream.engine.queries.exactly_once import ExactlyOnce
 from millstream.engine.queries.newest_rows import latest_rows
 from millstream.engine.queries.record_sink import BatchRecords, RecordRows, header_options
@@ -38,7 +39,7 @@ class BatchWriter(Struct, frozen=True):
     kafka: Mapping[str, str]
     merge: Callable[[DataFrame, TableOutput, TableBatch], None]
     """Stores the newest rows of a batch in a table, only once for repeated calls."""
-    new: frozenset[str] = frozenset()
+    new: frozenset[NodeId] = frozenset()
     """Tables that are empty before the first batch."""
     distinct: bool = False
     """Each batch has one row for each key, and gives the same rows again when it is read again."""

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from millstream.compile.assemble import name_tests
 from millstream.core.errors import Diagnostic
+from millstream.core.node_id import NodeId
 from millstream.core.text import FileText
 from millstream.project.values import Project, SqlFile
 
@@ -56,7 +57,7 @@ def at_test(diagnostic: Diagnostic, project: Project) -> Diagnostic:
     )
     if properties is None:
         return diagnostic
-    for label, _, test in name_tests(f"model.{properties.name}", properties.columns, properties.tests):
+    for label, _, test in name_tests(NodeId("model", properties.name), properties.columns, properties.tests):
         if re.search(rf"test {re.escape(label)}[:,]", diagnostic.message):
             path = Path(project.root) / test.location.path
             text = FileText(test.location.path, path.read_text(encoding="utf-8")) if path.is_file() else None

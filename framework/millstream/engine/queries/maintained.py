@@ -12,7 +12,6 @@ from contextlib import ExitStack, contextmanager
 from functools import reduce
 from operator import and_
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 from pyspark.sql import DataFrame, SparkSession
@@ -20,8 +19,10 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import DateType, IntegerType, LongType, ShortType, StringType
 
 from millstream.core.decoding import from_json
+from millstream.core.encoding import to_json
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.expressions import quote_name
+from millstream.core.node_id import NodeId
 from millstream.engine.queries.differences import COPIES, NEW, PRESENT, STORED, differences_sql
 from millstream.engine.queries.small_batches import EvaluatedBatch, evaluate_batch, plan_small
 from millstream.engine.queries.tables import Tables
@@ -51,9 +52,9 @@ class MaintenanceNote(Struct, frozen=True):
     """What a maintained table reflects."""
 
     digest: str
-    versions: dict[str, TableVersion]
+    versions: dict[NodeId, TableVersion]
     """By input, except seeds, which are part of the digest."""
-    columns: dict[str, dict[str, str]] = {}
+    columns: dict[NodeId, dict[str, str]] = {}
     """By input, the types of its columns. Older notes lack it."""
 
 
@@ -67,7 +68,7 @@ class TableDifferences(Struct, frozen=True, eq=False):
 
 @contextmanager
 def open_differences(
-    session: SparkSession, plan: TableMaintenance, changed: set[str] | None, *, sent: bool = False
+    session: SparkSession, plan: TableMaintenance, changed: set[NodeId] | None, *, sent: bool = False
 ) -> Iterator[TableDifferences]:
     """Yield the differences between a table and its SQL, over views of its inputs and of the table.
 
@@ -144,7 +145,7 @@ def _changes(rows: DataFrame, target: TableOutput) -> TableChanges:
     if repeated:
         first = rows.where(f"{COPIES} > 1").first()
         assert first is not None
-        name = target.model.partition(".")[2]
+        name = target.model.name
         values = ", ".join(f"{key} = {first[key]}" for key in target.keys)
         message = f"the SQL of '{name}' gives {first[COPIES]:,} rows with the key {values}"
         remedy = "make unique_key the columns that identify a row, or group by the key"
@@ -160,7 +161,7 @@ def maintain_table(
     session: SparkSession,
     sql: Callable[[SparkSession], DataFrame],
     store: Callable[[DataFrame, int, TableDifferences], None],
-    versions: Mapping[str, TableVersion],
+    versions: Mapping[NodeId, TableVersion],
 ) -> TableChanges:
     """Bring a table up to date with its inputs, of which some are given at a version.
 
@@ -173,7 +174,7 @@ def maintain_table(
     now = {
         relation: versions.get(relation) or tables.versioned(relation).newest(session, relation)
         for relation in plan.maintenance.relations
-        if not relation.startswith("seed.")
+        if relation.kind != "seed"
     }
     changed = None if plan.maintenance.changing else _changed(plan, before, now)
     if changed is not None and not changed:
@@ -181,7 +182,7 @@ def maintain_table(
     columns = _columns(session, tables, before, now, changed)
     if changed and before is not None and not _can_follow(before, columns, changed):
         changed = None
-    note = msgspec.json.encode(MaintenanceNote(plan.digest, now, columns))
+    note = to_json(MaintenanceNote(plan.digest, now, columns))
     sizes = [tables.of(relation).size(session, relation) for relation in (*now, plan.target.model)]
     small = sum(sizes) < _SMALL
     with plan_small(session, small), ExitStack() as stack:
@@ -212,8 +213,8 @@ def maintain_table(
 
 
 def _changed(
-    plan: TableMaintenance, before: MaintenanceNote | None, now: Mapping[str, TableVersion]
-) -> set[str] | None:
+    plan: TableMaintenance, before: MaintenanceNote | None, now: Mapping[NodeId, TableVersion]
+) -> set[NodeId] | None:
     """Return the inputs with newer versions; None if all rows must be computed."""
     if before is None or before.digest != plan.digest or before.versions.keys() != now.keys():
         return None
@@ -228,12 +229,12 @@ def _columns(
     session: SparkSession,
     tables: Tables,
     before: MaintenanceNote | None,
-    now: Mapping[str, TableVersion],
-    changed: set[str] | None,
-) -> dict[str, dict[str, str]]:
+    now: Mapping[NodeId, TableVersion],
+    changed: set[NodeId] | None,
+) -> dict[NodeId, dict[str, str]]:
     """Return the types of the columns of all inputs; those of an input without changes are in the note."""
     noted = {} if before is None or changed is None else before.columns
-    columns: dict[str, dict[str, str]] = {}
+    columns: dict[NodeId, dict[str, str]] = {}
     for relation, version in now.items():
         if relation in noted and relation not in (changed or ()):
             columns[relation] = noted[relation]
@@ -243,7 +244,9 @@ def _columns(
     return columns
 
 
-def _can_follow(before: MaintenanceNote, columns: Mapping[str, Mapping[str, str]], changed: set[str]) -> bool:
+def _can_follow(
+    before: MaintenanceNote, columns: Mapping[NodeId, Mapping[str, str]], changed: set[NodeId]
+) -> bool:
     """Tell whether the changed inputs still have all of their columns: changes are not read across others."""
     return all(before.columns.get(relation, {}).items() <= columns[relation].items() for relation in changed)
 
@@ -260,10 +263,10 @@ def _feeds(
     session: SparkSession,
     tables: Tables,
     before: MaintenanceNote | None,
-    now: Mapping[str, TableVersion],
-    changed: set[str] | None,
-    columns: Mapping[str, Iterable[str]],
-) -> Iterator[tuple[str, DataFrame]]:
+    now: Mapping[NodeId, TableVersion],
+    changed: set[NodeId] | None,
+    columns: Mapping[NodeId, Iterable[str]],
+) -> Iterator[tuple[NodeId, DataFrame]]:
     """Yield what changed of each input since the table was computed."""
     for relation in sorted(changed or ()):
         assert before is not None
@@ -276,8 +279,8 @@ def _inputs(
     session: SparkSession,
     plan: TableMaintenance,
     tables: Tables,
-    now: Mapping[str, TableVersion],
-    feeds: Mapping[str, DataFrame],
+    now: Mapping[NodeId, TableVersion],
+    feeds: Mapping[NodeId, DataFrame],
 ) -> None:
     """Create the views of the inputs, at exactly the versions that the note will have."""
     for index, read in enumerate(plan.inputs):
@@ -336,7 +339,7 @@ def create_views(session: SparkSession, index: int, feed: DataFrame | None) -> N
 def record_changes(session: SparkSession, plan: TableMaintenance, tables: Tables) -> None:
     """Let all inputs record their changes from now on; an input may be older than its reader."""
     for relation in plan.maintenance.relations:
-        if not relation.startswith("seed."):
+        if relation.kind != "seed":
             tables.record_changes(session, relation)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from millstream.core.errors import Diagnostic
+from millstream.core.node_id import NodeId
 from millstream.core.text import FileText
 from millstream.engine.queries.tables import Tables, build_first
 from millstream.project.values import SqlFile
@@ -23,17 +24,17 @@ def outdated_table(query: Query, error: str, tables: Tables, files: Iterable[Sql
     column = match[1].rpartition("`.`")[2].strip("`").replace("``", "`").lower()
     for relation in dict.fromkeys(_tables_read(query)):
         if column in tables.missing_columns(relation):
-            name = relation.partition(".")[2]
+            name = relation.name
             message = f"'{name}' was built before it had the column '{column}'"
             return _at_reference(Diagnostic("MS843", message, None, build_first(relation)), name, files)
     return None
 
 
-def _tables_read(query: Query) -> Iterator[str]:
+def _tables_read(query: Query) -> Iterator[NodeId]:
     relations = [read.relation for read in query.reads] + [read.relation for read in query.table_reads]
     if query.maintaining is not None:
         relations += [read.relation for read in query.maintaining.inputs]
-    yield from (relation for relation in relations if not relation.startswith("seed."))
+    yield from (relation for relation in relations if relation.kind != "seed")
 
 
 def _at_reference(diagnostic: Diagnostic, name: str, files: Iterable[SqlFile]) -> Diagnostic:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from millstream.core.node_id import NodeId
 from millstream.engine.queries.batch import BatchResult
 from millstream.engine.queries.results import RecordCounts, StateRows, of_model, rows_of_states
 from millstream.queries.values import ModelOutput, Query
@@ -25,13 +26,13 @@ def rows_of_table(target: ModelOutput, query: Query, counts: RecordCounts) -> in
 
 def fates_of(
     target: ModelOutput,
-    read: Mapping[str, int],
+    read: Mapping[NodeId, int],
     written: int | None,
     counts: RecordCounts,
     duplicates: Iterable[StateRows] = (),
     late: Iterable[StateRows] = (),
     *,
-    unfinished: Mapping[str, int] = {},
+    unfinished: Mapping[NodeId, int] = {},
 ) -> RecordOutcomes | None:
     """Return the fates of the records that a model read, by source, besides those of an unfinished batch.
 
@@ -69,5 +70,5 @@ def fates_of_batch(query: Query, batch: BatchResult) -> dict[str, RecordOutcomes
             else batch.counts.rows.get(target.model)
         )
         if (model_fates := fates_of(target, read, written, counts, duplicates, late)) is not None:
-            fates[target.model.partition(".")[2]] = model_fates
+            fates[target.model.name] = model_fates
     return fates

@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from millstream.core.node_id import NodeId
 from millstream.kafka.clients import Admin
 from millstream.kafka.topics import topic_configs
 from millstream.queries.checks import count_name
@@ -25,7 +26,7 @@ class RecordSizes(Struct, frozen=True):
     """What happens to records that are too large, as an option of the sink."""
 
     option: str
-    models: dict[str, tuple[str, str]]
+    models: dict[str, tuple[NodeId, str]]
     """By topic: the model, and the name of the count of records that are not sent."""
 
     def options(self) -> dict[str, str]:
@@ -56,18 +57,18 @@ def record_sizes(admin: Admin, query: Query) -> RecordSizes | None:
         return None
     settings = topic_configs(admin, topics)
     lines = [_line(topic, settings.get(topic, {}), "cut") for topic in query.dead_letter_topics]
-    models: dict[str, tuple[str, str]] = {}
+    models: dict[str, tuple[NodeId, str]] = {}
     for topic, (model, how) in sinks.items():
         fate = "dead_letter" if how.dead_letters else "skip"
         models[topic] = (model, count_name("dead_letters" if how.dead_letters else "skipped", model))
-        name = model.partition(".")[2]
+        name = model.name
         lines.append(_line(topic, settings.get(topic, {}), fate, how.dead_letters, name))
     return RecordSizes("\n".join(lines), models)
 
 
-def _sinks(query: Query) -> dict[str, tuple[str, TooLarge]]:
+def _sinks(query: Query) -> dict[str, tuple[NodeId, TooLarge]]:
     """Return the topics to which a query need not send all records; several models may write to one."""
-    sinks: dict[str, tuple[str, TooLarge]] = {}
+    sinks: dict[str, tuple[NodeId, TooLarge]] = {}
     stopping = set[str]()
     for output in query.sinks:
         if output.too_large is None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.core.errors import Diagnostic
+from millstream.core.node_id import NodeId
 from millstream.queries.values import Query
 from millstream.results.results import Status, TableChanges
 
@@ -15,17 +17,17 @@ from millstream.results.results import Status, TableChanges
 class RecordCounts(Struct, frozen=True):
     """Counts of records: left out by source if they can't be decoded, by model if a function failed."""
 
-    skipped: dict[str, int] = {}
-    dead_letters: dict[str, int] = {}
-    tests: dict[str, int] = {}
+    skipped: dict[NodeId, int] = {}
+    dead_letters: dict[NodeId, int] = {}
+    tests: dict[NodeId, int] = {}
     """Rows that fail data tests, by the test's id."""
     of_models: dict[str, dict[str, int]] = {}
     """Of the skipped records and dead letters of a source, those that are bad for some of its models: by
     fate, then by source and the column by which these models drop them. Zeros count."""
-    rows: dict[str, int] = {}
+    rows: dict[NodeId, int] = {}
     """Rows computed for models with a query or a topic of their own. Zeros count."""
 
-    def of(self, ids: Collection[str], drops_by: Mapping[str, str]) -> RecordCounts:
+    def of(self, ids: Collection[NodeId], drops_by: Mapping[NodeId, str]) -> RecordCounts:
         """Return the counts of a model, by its sources, its tests and itself."""
         skipped, dead_letters, tests = (
             {id_: number for id_, number in numbers.items() if id_ in ids}
@@ -39,25 +41,21 @@ class RecordCounts(Struct, frozen=True):
         return RecordCounts(skipped, dead_letters, tests)
 
     def __add__(self, other: RecordCounts) -> RecordCounts:
-        parts, others = (
-            (
-                counts.skipped,
-                counts.dead_letters,
-                counts.tests,
-                counts.rows,
-                *map(counts.of_models.get, _FATES),
-            )
-            for counts in (self, other)
+        summed = {fate: _sum(self.of_models.get(fate), other.of_models.get(fate)) for fate in _FATES}
+        return RecordCounts(
+            _sum(self.skipped, other.skipped),
+            _sum(self.dead_letters, other.dead_letters),
+            _sum(self.tests, other.tests),
+            {fate: numbers for fate, numbers in summed.items() if numbers},
+            _sum(self.rows, other.rows),
         )
-        skipped, dead_letters, tests, rows, *more = map(_sum, parts, others)
-        of_models = {fate: numbers for fate, numbers in zip(_FATES, more, strict=True) if numbers}
-        return RecordCounts(skipped, dead_letters, tests, of_models, rows)
 
 
 _FATES = ("skipped", "dead_letters")
+_Key = TypeVar("_Key", str, NodeId)
 
 
-def _sum(one: Mapping[str, int] | None, other: Mapping[str, int] | None) -> dict[str, int]:
+def _sum(one: Mapping[_Key, int] | None, other: Mapping[_Key, int] | None) -> dict[_Key, int]:
     totals = dict(one or {})
     for name, number in (other or {}).items():
         totals[name] = totals.get(name, 0) + number
@@ -69,7 +67,7 @@ class StateRows(Struct, frozen=True, omit_defaults=True):
 
     operator: str
     """What it does: aggregate, dedupe, join, …; empty if it is unknown which operator it is."""
-    models: tuple[str, ...]
+    models: tuple[NodeId, ...]
     """The stored models whose rows pass it."""
     rows: int
     closes: bool = False
@@ -103,12 +101,12 @@ def rows_of_states(query: Query, rows: Sequence[int]) -> tuple[StateRows, ...]:
     )
 
 
-def of_model(model: str, states: Iterable[StateRows]) -> int:
+def of_model(model: NodeId, states: Iterable[StateRows]) -> int:
     return sum(state.rows for state in states if model in state.models)
 
 
 def sum_of_states(states: Iterable[StateRows]) -> tuple[StateRows, ...]:
-    sums: dict[tuple[str, tuple[str, ...]], StateRows] = {}
+    sums: dict[tuple[str, tuple[NodeId, ...]], StateRows] = {}
     for state in states:
         before = sums.get((state.operator, state.models))
         rows = state.rows + (before.rows if before else 0)
@@ -125,12 +123,12 @@ class QueryResult(Struct, frozen=True):
     seconds: float = 0.0
     message: str = ""
     diagnostic: Diagnostic | None = None
-    reads: dict[str, int] = {}
+    reads: dict[NodeId, int] = {}
     """Records read from each topic, by id of the source or model; empty if unknown."""
     counts: RecordCounts = RecordCounts()
-    failed: dict[str, int] = {}
+    failed: dict[NodeId, int] = {}
     """Records of a batch that did not complete, by the same ids as `reads`."""
-    backfilled: dict[str, dict[str, int]] = {}
+    backfilled: dict[NodeId, dict[NodeId, int]] = {}
     """Records that models read again before the query started, by model, then by the same ids."""
     changes: TableChanges | None = None
     """What a table over tables did; None for other queries."""
@@ -139,5 +137,5 @@ class QueryResult(Struct, frozen=True):
     """Rows that were dropped because they were older than the watermark."""
     duplicates: tuple[StateRows, ...] = ()
     """Rows that a dedupe dropped because their key came before."""
-    left_out: dict[str, Diagnostic] = {}
+    left_out: dict[NodeId, Diagnostic] = {}
     """Models that failed; the query ran without them."""

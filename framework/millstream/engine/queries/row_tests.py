@@ -13,6 +13,7 @@ from pyspark.sql.types import LongType
 
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.expressions import quote_name
+from millstream.core.node_id import NodeId
 from millstream.engine.queries.counts import (
     Logs,
     Metrics,
@@ -139,11 +140,17 @@ def run_row_checks(
 
 
 def _failed(
-    batch: DataFrame, delivery: OutputDelivery, test: str, number: int, positions: str, *, is_maintained: bool
+    batch: DataFrame,
+    delivery: OutputDelivery,
+    test: NodeId,
+    number: int,
+    positions: str,
+    *,
+    is_maintained: bool,
 ) -> Diagnostic:
     """Return which rows fail a test, and how to go on."""
-    model, name = delivery.name.partition(".")[2], test.partition(".")[2]
-    rows = batch.sparkSession.sql(delivery.stops_sql).where(f.col(TEST) == test)
+    model, name = delivery.title, test.name
+    rows = batch.sparkSession.sql(delivery.stops_sql).where(f.col(TEST) == str(test))
     shown = sorted(row[ROW] for row in rows.limit(_MOST_SHOWN).collect())
     more = f"; and {number - len(shown):,} more" if number > len(shown) else ""
     start = "a row fails" if number == 1 else f"{number:,} rows fail"

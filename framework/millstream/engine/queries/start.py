@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 
 from millstream.core.errors import Diagnostic
 from millstream.core.expressions import quote_name
+from millstream.core.node_id import NodeId
 from millstream.engine.python import functions, keyed
 from millstream.engine.python.forwarding import LogAddress
 from millstream.engine.queries import counts as counting
@@ -83,14 +84,14 @@ class QueryContext(Struct, frozen=True):
     project: Project
     checkpoint: str
     stores: BatchWriter
-    sources: Mapping[str, Mapping[str, str]]
+    sources: Mapping[NodeId, Mapping[str, str]]
     """Options of Spark's Kafka source, by relation."""
     tables: Tables
     settings: Mapping[str, str] = {}
     """Settings of the query's session only."""
-    backfilled: Mapping[str, dict[str, int]] = {}
+    backfilled: Mapping[NodeId, dict[NodeId, int]] = {}
     """How many records of each source or model each model read again, before the query starts."""
-    left_out: Mapping[str, Diagnostic] = {}
+    left_out: Mapping[NodeId, Diagnostic] = {}
     """Models whose backfill failed."""
     without_sent: Callable[[DataFrame], DataFrame] | None = None
     """Removes dead letters that were sent before."""
@@ -206,7 +207,7 @@ class IncrementalTable(Struct, frozen=True, eq=False):
         numbers = count(-2, -1)
         return lambda versions: self.bring(session, next(numbers), versions)
 
-    def bring(self, session: SparkSession, number: int, versions: Mapping[str, TableVersion]) -> None:
+    def bring(self, session: SparkSession, number: int, versions: Mapping[NodeId, TableVersion]) -> None:
         """Bring the table up to date with its inputs, of which some are given at a version."""
         # The numbers of its transactions are not those of Spark's batches.
         counted = CountsByBatch()
@@ -283,7 +284,7 @@ def _session(spark: SparkSession, query: Query, context: QueryContext, read: Rea
     for source in query.sources:
         read(session, source)
     for static_read in query.reads:
-        kind, _, name = static_read.relation.partition(".")
+        kind, name = static_read.relation.kind, static_read.relation.name
         if kind == "seed":
             view_seed(session, static_read.view, context.project, context.project.seeds[name])
         else:
@@ -394,7 +395,7 @@ class Lookups:
 
     def __init__(self, tables: Tables, reads: Iterable[StaticRead]) -> None:
         self._tables = tables
-        self._reads = [read for read in reads if not read.relation.startswith("seed.")]
+        self._reads = [read for read in reads if read.relation.kind != "seed"]
         self._copied: dict[str, TableVersion] = {}
         """The versions whose rows are in the driver, by view."""
         self._schemas: dict[str, StructType] = {}

@@ -11,14 +11,15 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from millstream import __version__
+from millstream.core.encoding import to_json
 from millstream.core.expressions import quote_name
+from millstream.core.node_id import NodeId
 from millstream.engine.queries.deliveries import BatchWriter, batch_function, sink_records, store_batch
 from millstream.engine.queries.small_batches import evaluate_batch, plan_small
 from millstream.engine.queries.tables import Tables
@@ -123,7 +124,7 @@ def _described(changes: DataFrame, started: int, *, first: bool) -> FollowedBatc
 
 
 def _has_first_rows(
-    session: SparkSession, tables: Tables, relation: str, checkpoint: str, number: int
+    session: SparkSession, tables: Tables, relation: NodeId, checkpoint: str, number: int
 ) -> bool:
     """Return whether a batch may have rows that the table had when the query began to follow it."""
     if number == 0:
@@ -175,7 +176,7 @@ _FILE = "_millstream_computed.json"
 
 
 class _Computed(Struct, frozen=True):
-    models: dict[str, str]
+    models: dict[NodeId, str]
     """By model, a digest of all that decides its records."""
     mixed: bool
     """Some of the records may be from another version."""
@@ -186,9 +187,7 @@ def has_records_of_earlier_sql(session: SparkSession, signature: QuerySignature,
     files, path = files_of(checkpoint, session), path_in(checkpoint, _FILE)
     before = read_json(files, path, _Computed)
     models = {
-        model.model: digest_text(
-            msgspec.json.encode((model, signature.timezone, signature.settings)).decode()
-        )
+        model.model: digest_text(to_json((model, signature.timezone, signature.settings)).decode())
         for model in signature.stored
     }
     if before is None:
@@ -224,7 +223,7 @@ class FollowedBatch(Struct, frozen=True):
     """It may have rows that the table had when the query began to follow it."""
 
 
-def source_of(project: str, table: str, batch: FollowedBatch) -> dict[str, Any]:
+def source_of(project: str, table: NodeId, batch: FollowedBatch) -> dict[str, Any]:
     """Return where changes come from, in Debezium's words; `lsn` is the version of the table."""
     return {
         "version": __version__,
@@ -233,7 +232,7 @@ def source_of(project: str, table: str, batch: FollowedBatch) -> dict[str, Any]:
         "ts_ms": batch.committed,
         "snapshot": "false",
         "db": project,
-        "table": table.partition(".")[2],
+        "table": table.name,
         "lsn": batch.version,
     }
 
@@ -275,7 +274,7 @@ def _record(records: DataFrame, value: Column) -> Column:
 
 
 def _json(value: dict[str, Any]) -> Column:
-    return _text(msgspec.json.encode(value).decode())
+    return _text(to_json(value).decode())
 
 
 def _text(text: str) -> Column:

@@ -12,6 +12,7 @@ from pyspark.sql import functions as f
 
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.expressions import quote_name
+from millstream.core.node_id import NodeId
 from millstream.engine.queries.versions import version_differences
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.from_sql.topics import topic_node
@@ -40,15 +41,15 @@ SNAPSHOT_SUFFIX = ".compared"
 _SUFFIXES = re.compile(r"(\.(rebuilt|previous|compared))+\Z")
 
 
-def not_built(relation: str) -> Diagnostic:
+def not_built(relation: NodeId) -> Diagnostic:
     """Return why a table can't be read that no build has made, or that someone has removed."""
-    name = relation.partition(".")[2]
+    name = relation.name
     return Diagnostic("MS843", f"'{name}' has not been built", None, build_first(relation))
 
 
-def build_first(relation: str) -> str:
+def build_first(relation: NodeId) -> str:
     """Return the remedy for a table that has not been built, or not since an edit."""
-    kind, _, name = relation.partition(".")
+    kind, name = relation.kind, relation.name
     chosen = "" if kind == "source" else f" --select +{name}"
     return f"build it first: `millstream build{chosen}`"
 
@@ -94,7 +95,7 @@ class Tables(Struct, frozen=True, eq=False):
         columns = self._columns(read.relation)
         self.of(read.relation).rows(session, read.relation, columns).createOrReplaceTempView(read.view)
 
-    def copied(self, relation: str, version: TableVersion | None) -> CopiedRows | None:
+    def copied(self, relation: NodeId, version: TableVersion | None) -> CopiedRows | None:
         return self.of(relation).copied(relation, version)
 
     def stream(self, session: SparkSession, source: ChangesRead) -> None:
@@ -108,14 +109,14 @@ class Tables(Struct, frozen=True, eq=False):
         self._check_built(source.relation)
         return self._streamed(source.relation).feed(session, source.relation, source.columns)
 
-    def _columns(self, relation: str) -> tuple[Column, ...]:
+    def _columns(self, relation: NodeId) -> tuple[Column, ...]:
         model, topic = self.catalog.models.get(relation), self.catalog.topics.get(relation)
         if topic is not None:
             node = stored_versions(topic, at_rest=True) if topic.versions else topic_node(topic, metadata=())
             return node.columns
         return model.columns if model is not None else ()
 
-    def keys(self, relation: str) -> tuple[str, ...]:
+    def keys(self, relation: NodeId) -> tuple[str, ...]:
         if (topic := self.catalog.topics.get(relation)) is not None:
             return stored_versions(topic, at_rest=False).keys
         return self.catalog.models[relation].keys
@@ -127,30 +128,30 @@ class Tables(Struct, frozen=True, eq=False):
         columns = (f.col(quote_name(column.name)) for column in source.columns)
         rows.select(*columns, f.lit(False).alias("_deleted")).createOrReplaceTempView(source.view)
 
-    def of(self, relation: str) -> SparkTables:
+    def of(self, relation: NodeId) -> SparkTables:
         return spark_tables(self._store(relation), self.project.target, Path(self.project.root), self.spark)
 
-    def sends_rows(self, relation: str) -> bool:
+    def sends_rows(self, relation: NodeId) -> bool:
         return store_declaration(self._store(relation)).sends_rows
 
-    def record_changes(self, session: SparkSession, relation: str) -> None:
+    def record_changes(self, session: SparkSession, relation: NodeId) -> None:
         """Let a table record its changes from now on."""
         self._check_built(relation)
         self._streamed(relation).record_changes(session, relation)
 
-    def versioned(self, relation: str) -> StreamedTables:
+    def versioned(self, relation: NodeId) -> StreamedTables:
         """Return the store of a relation whose versions can be read."""
         return self._streamed(relation)
 
-    def exists(self, relation: str) -> bool:
+    def exists(self, relation: NodeId) -> bool:
         return self.of(relation).exists(relation)
 
-    def missing_columns(self, relation: str) -> frozenset[str]:
+    def missing_columns(self, relation: NodeId) -> frozenset[str]:
         """Return the columns, in lower case, that a model has, but not yet its table."""
         stored = {name.lower() for name in self.of(relation).rows(self.spark, relation, ()).columns}
         return frozenset(column.name.lower() for column in self._columns(relation)) - stored
 
-    def _check_built(self, relation: str) -> None:
+    def _check_built(self, relation: NodeId) -> None:
         if not self.exists(relation):
             raise MillstreamError(not_built(relation))
 
@@ -158,10 +159,10 @@ class Tables(Struct, frozen=True, eq=False):
         if (environment := self.project.target.environment) is not None:
             environment.check(table.model)
 
-    def _streamed(self, relation: str) -> StreamedTables:
+    def _streamed(self, relation: NodeId) -> StreamedTables:
         root = Path(self.project.root)
         return streamed_tables(relation, self._store(relation), self.project.target, root, self.spark)
 
-    def _store(self, relation: str) -> str:
-        model_store = self.catalog.own_store(_SUFFIXES.sub("", relation))
+    def _store(self, relation: NodeId) -> str:
+        model_store = self.catalog.own_store(NodeId.parse(_SUFFIXES.sub("", str(relation))))
         return store_of(relation, model_store, self.project.target)

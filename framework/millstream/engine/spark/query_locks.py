@@ -15,11 +15,11 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Protocol
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.core.decoding import from_json
+from millstream.core.encoding import to_json
 from millstream.core.own_folder import make_folder
 from millstream.local.holders import LockHolder, holder_of, write_holder
 from millstream.local.locks import is_locked, open_lock, try_lock, wait_for_lock
@@ -162,7 +162,7 @@ class Heartbeats:
     def _write(self, sign: Heartbeat | None = None) -> None:
         with self._writing:
             self._sign, now = replace(sign or self._sign, beat=self._sign.beat + 1), _now()
-            self._files.write(self._path(self._sign.owner), msgspec.json.encode(self._sign))
+            self._files.write(self._path(self._sign.owner), to_json(self._sign))
             self._written = now
 
     def _path(self, owner: str) -> str:

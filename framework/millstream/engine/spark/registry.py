@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
+from millstream.core.node_id import NodeId
 from millstream.engine.spark.jvm import own_class
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.project.values import Project, Topic
@@ -29,7 +30,7 @@ class UsedRegistry(Struct, frozen=True):
 
 
 @contextmanager
-def used_registry(project: Project, catalog: Catalog, sinks: Container[str]) -> Iterator[UsedRegistry]:
+def used_registry(project: Project, catalog: Catalog, sinks: Container[NodeId]) -> Iterator[UsedRegistry]:
     """Yield the registry, if records need it, once it has the schemas that these sinks write by.
 
     The local one runs until the end.

@@ -73,7 +73,7 @@ def _at_rest(node: DrawnNode) -> bool:
 
 
 def _store(node: DrawnNode) -> list[str]:
-    return [_plain(node.relation.rpartition(".")[2] or node.id)] if node.kind in _STORES else []
+    return [_plain(node.relation.last_name or node.id)] if node.kind in _STORES else []
 
 
 def _joined_names(names: Iterable[str]) -> str:

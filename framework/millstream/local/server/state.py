@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct, field
 
 from millstream.core.decoding import from_json
+from millstream.core.encoding import to_json
 from millstream.local.archive import Archive
 from millstream.local.server.folder import ServerFolder
 
@@ -34,7 +35,7 @@ def read_state(folder: ServerFolder) -> ServerState | None:
 
 def write_state(folder: ServerFolder, state: ServerState) -> None:
     temporary = folder.state.with_suffix(".new")
-    temporary.write_bytes(msgspec.json.encode(state))
+    temporary.write_bytes(to_json(state))
     temporary.replace(folder.state)
 
 

@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from millstream.core.encoding import to_json
 from millstream.kafka.clients import Admin
 from millstream.kafka.consuming import all_records
 from millstream.kafka.topics import TopicConfig, create_missing
@@ -86,4 +87,4 @@ def dropped_record(letter: DeadLetter) -> tuple[bytes, bytes]:
 def _record(mark: _Mark, letter: DeadLetter) -> tuple[bytes, bytes]:
     now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     value = {"at": now, "partition": letter.partition, "offset": letter.offset}
-    return msgspec.json.encode(mark), msgspec.json.encode(value)
+    return to_json(mark), to_json(value)

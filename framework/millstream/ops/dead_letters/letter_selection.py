@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from millstream.compile.manifest import ManifestNode
 from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
+from millstream.core.node_id import NodeId
 from millstream.kafka.clients import Admin
 from millstream.kafka.consuming import all_records
 from millstream.ops.dead_letters.letter import DeadLetter, dead_letter_of
@@ -74,7 +75,7 @@ class LetterNames(Struct, frozen=True):
     """The owner recorded in dead letters, and the topics that may have its letters."""
 
 
-def names_of(project: Project, nodes: Mapping[str, ManifestNode]) -> LetterNames:
+def names_of(project: Project, nodes: Mapping[NodeId, ManifestNode]) -> LetterNames:
     """Return what can be named in a project."""
     sources = project.topics.values()
     topics: dict[str, str] = {}
@@ -85,7 +86,10 @@ def names_of(project: Project, nodes: Mapping[str, ManifestNode]) -> LetterNames
     for topic in sorted({source.topic for source in sources}):
         topics |= {topic: topic_of(topic), topic_of(topic): topic_of(topic)}
     of_sources = frozenset(topics.values())
-    owners = {source.id: (f"source.{source.id}", frozenset((topic_of(source.topic),))) for source in sources}
+    owners = {
+        source.id: (str(NodeId("source", source.id)), frozenset((topic_of(source.topic),)))
+        for source in sources
+    }
     for node in nodes.values():
         if node.materialization is not None:
             letter_topic = node.materialization.dead_letter_topic(node.name)

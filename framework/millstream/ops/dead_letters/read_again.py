@@ -7,6 +7,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from millstream.core.node_id import NodeId
 from millstream.deploy.checkpoints.files import checkpoint_folder, read_so_far, records_in
 from millstream.deploy.planning.records import Offsets, QueryRecord
 from millstream.ops.dead_letters.letter import DeadLetter
@@ -55,8 +56,8 @@ def read_again(project: Project, checkpoints: str) -> Iterator[ReadAgain]:
         for model in record.stored:
             since = _since(record, model)
             for topic in read.keys() & earliest if since else ():
-                yield ReadAgain(model.partition(".")[2], topic, datetime.fromisoformat(since), read[topic])
+                yield ReadAgain(model.name, topic, datetime.fromisoformat(since), read[topic])
 
 
-def _since(record: QueryRecord, model: str) -> str:
+def _since(record: QueryRecord, model: NodeId) -> str:
     return max(record.created, record.reread.get(model, ""))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
+from millstream.core.node_id import NodeId
 from millstream.deploy.values import BatchCompleted, Event, QueryFailed, QueryRunning, SetupStep, TopicEnds
 from millstream.ops.live_page.rows import NewestRows
 from millstream.ops.live_page.values import ShownQuery, ShownRun
@@ -15,7 +16,9 @@ from millstream.ops.rates import RecentRates
 class LivePage:
     """The current state of a run, for the page's script."""
 
-    def __init__(self, project: str, sources: dict[str, str], watcher: RunWatcher, rows: NewestRows) -> None:
+    def __init__(
+        self, project: str, sources: dict[NodeId, str], watcher: RunWatcher, rows: NewestRows
+    ) -> None:
         """Show a project; `sources` has the topics of its sources, by their ids."""
         self._project = project
         self._sources = sources
@@ -70,7 +73,7 @@ class LivePage:
             )
             totals = {id_: self._ends.get(topic, 0) for id_, topic in self._sources.items()}
             for status in seen:
-                totals |= {f"model.{model}": status.model_rows[model] for model in status.models}
+                totals |= {NodeId("model", model): status.model_rows[model] for model in status.models}
             nodes = {id_: (total, self._rates.of(id_, total, now)) for id_, total in totals.items()}
             queries = [self._query(status, now) for status in seen]
         return ShownRun(self._project, stage, now - self._began, queries, nodes, rows, self._ended)
@@ -82,7 +85,7 @@ class LivePage:
             seen.models,
             seen.status,
             seen.rows,
-            self._rates.of(f"query.{seen.query}", seen.rows, now),
+            self._rates.of(NodeId("query", seen.query), seen.rows, now),
             batch.seconds if batch else None,
             batch.latency if batch else None,
             sum(seen.lag.values()),

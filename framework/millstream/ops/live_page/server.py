@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
-import msgspec
-
+from millstream.core.encoding import to_json
 from millstream.docs.serving import SiteHandler, serve_folder
 from millstream.ops.live_page.page import LivePage
 from millstream.ops.live_page.values import DrawnLineage
@@ -35,7 +34,7 @@ def serving_page(page: LivePage, lineage: DrawnLineage, site: Path, port: int) -
 
 
 def _handler(page: LivePage, lineage: DrawnLineage) -> type[SiteHandler]:
-    drawn = msgspec.json.encode(lineage)
+    drawn = to_json(lineage)
     assets = {f"/{name}": (_ASSETS / name).read_bytes() for name in ("index.html", "live.css", "live.js")}
 
     class LivePageHandler(SiteHandler):
@@ -52,7 +51,7 @@ def _handler(page: LivePage, lineage: DrawnLineage) -> type[SiteHandler]:
             elif path == "/lineage.json":
                 self._answer(path, drawn)
             elif path == "/run.json":
-                self._answer(path, msgspec.json.encode(page.shown()))
+                self._answer(path, to_json(page.shown()))
             else:
                 self.send_error(404, "Not Found")
 

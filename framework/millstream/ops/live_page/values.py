@@ -9,13 +9,14 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
+from millstream.core.node_id import NodeId
 from millstream.stores.tables.values import Answer
 
 
 class LiveRelation(Struct, frozen=True):
     """A table or topic whose newest rows are shown."""
 
-    id: str
+    id: NodeId
     name: str
     kind: str
     """`table` or `topic`."""
@@ -27,7 +28,7 @@ class LiveRelation(Struct, frozen=True):
 class LineageNode(Struct, frozen=True):
     """A source, seed or model in the lineage."""
 
-    id: str
+    id: NodeId
     name: str
     kind: str
     stored: str
@@ -40,8 +41,8 @@ class LineageNode(Struct, frozen=True):
 
 
 class DrawnEdge(Struct, frozen=True):
-    source: str
-    target: str
+    source: NodeId
+    target: NodeId
     points: list[tuple[int, int]]
 
 
@@ -73,7 +74,7 @@ class ShownQuery(Struct, frozen=True):
 class ShownRows(Struct, frozen=True):
     """The newest rows of a relation as texts; None is NULL."""
 
-    id: str
+    id: NodeId
     name: str
     kind: str
     about: str
@@ -88,7 +89,7 @@ class ShownRun(Struct, frozen=True):
     seconds: float
     """Since the page is there."""
     queries: list[ShownQuery]
-    nodes: dict[str, tuple[int, float]]
+    nodes: dict[NodeId, tuple[int, float]]
     """Records of each source and rows of each model, and how many per second."""
     relations: list[ShownRows]
     ended: bool = False

@@ -65,25 +65,25 @@ class Notices:
                     self._failing.add(("query", query))
                     yield _of_diagnostic("failed", f"query {query} failed", diagnostic, query=query)
             case LeftOut(query=query, model=id_, diagnostic=diagnostic):
-                model = id_.removeprefix("model.")
+                model = id_.shown_name
                 if self._is_due("left_out", model, diagnostic.code):
                     message = f"model {model} failed and is left out of query {query}"
                     yield _of_diagnostic("left_out", message, diagnostic, query=query, model=model)
             case BatchCompleted(query=query, batch=batch):
                 yield from self._recovered("query", query)
                 for of, rows in batch.counts.dead_letters.items():
-                    if total := self._counted(rows, "dead_letters", query, of):
+                    if total := self._counted(rows, "dead_letters", query, str(of)):
                         message = f"{total:,} new dead letters of {of} in query {query}"
-                        yield Notice("dead_letters", message, query=query, of=of, rows=total)
+                        yield Notice("dead_letters", message, query=query, of=str(of), rows=total)
                 for id_, rows in batch.counts.tests.items():
-                    test = id_.removeprefix("test.")
+                    test = id_.name
                     if total := self._counted(rows, "test_violated", query, test):
                         message = f"{total:,} rows of query {query} failed the data test {test}"
                         yield Notice("test_violated", message, query=query, test=test, rows=total)
             case QueryIdle(query=query):
                 yield from self._recovered("query", query)
             case DataTested(test=id_, passed=passed):
-                test = id_.removeprefix("test.")
+                test = id_.name
                 if passed:
                     yield from self._recovered("test", test)
                 elif self._is_due("test", test):

@@ -15,8 +15,7 @@ from http.client import HTTPException
 from typing import Any, Literal, Protocol
 from urllib.error import HTTPError, URLError
 
-from msgspec import to_builtins
-
+from millstream.core.encoding import to_builtins
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.deploy.values import DiagnosticEvent, Event, Tell
 from millstream.ops.metrics import RunIdentity

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
+from millstream.core.node_id import NodeId
 from millstream.plan.from_sql.catalog import ModelSpec
 from millstream.plan.from_sql.values import PlanContext, Span
 from millstream.plan.nodes import Aggregate, Dedupe, Join, Node, Stateful, TemporalJoin
@@ -23,7 +24,7 @@ class Builder(Protocol):
     def body(self, body: Body) -> Node:
         """Return the relation of a SELECT, a UNION, or opaque SQL."""
 
-    def relation(self, relation: str, *, at_rest: bool) -> Node:
+    def relation(self, relation: NodeId, *, at_rest: bool) -> Node:
         """Return a relation of the project that the model reads."""
 
     def streams(self, from_input: Input) -> bool:

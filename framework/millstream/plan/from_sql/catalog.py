@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from millstream.core.cached_property import once
 from millstream.core.errors import Severity, UnlocatedDiagnostic
 from millstream.core.expressions import Expression, Read
+from millstream.core.node_id import NO_NODE, NodeId
 from millstream.core.types import STRING, TIMESTAMP, Type
 from millstream.formats.registry import KEY, Encoding, format_of
 from millstream.outputs.kinds import DEAD_LETTER_SUFFIX, VALID_FROM, VALID_TO, View
@@ -33,7 +34,7 @@ VERSION_COLUMNS = (Column(VALID_FROM, TIMESTAMP), Column(VALID_TO, TIMESTAMP))
 class TopicSpec(Struct, frozen=True):
     """A source."""
 
-    id: str
+    id: NodeId
     name: str
     topic: str
     format: Encoding
@@ -67,7 +68,7 @@ class TopicSpec(Struct, frozen=True):
 class RowSpec(Struct, frozen=True):
     """A source whose rows have their columns."""
 
-    id: str
+    id: NodeId
     name: str
     kind: str
     settings: str
@@ -80,7 +81,7 @@ class RowSpec(Struct, frozen=True):
 
 
 class SeedSpec(Struct, frozen=True):
-    id: str
+    id: NodeId
     name: str
     columns: tuple[Column, ...]
     digest: str = ""
@@ -94,7 +95,7 @@ class DedupeSpec(NamedTuple):
 
 
 class ModelSpec(Struct, frozen=True, dict=True):
-    id: str
+    id: NodeId
     name: str
     query: SqlQuery
     columns: tuple[Column, ...]
@@ -120,7 +121,7 @@ class ModelSpec(Struct, frozen=True, dict=True):
     """Checks that are not applied, but hold for the rows that production stores."""
 
     @once
-    def reads(self) -> tuple[str, ...]:
+    def reads(self) -> tuple[NodeId, ...]:
         """The relations that its SQL reads, at any depth."""
         return tuple(_relations(self.query))
 
@@ -146,8 +147,8 @@ class ModelSpec(Struct, frozen=True, dict=True):
         return replace(self, checks=deciding, promised=self.checks, metrics=(), log=None)
 
 
-def _relations(value: object) -> dict[str, None]:
-    relations: dict[str, None] = {}
+def _relations(value: object) -> dict[NodeId, None]:
+    relations: dict[NodeId, None] = {}
     waiting = [value]
     while waiting:
         part = waiting.pop()
@@ -184,17 +185,17 @@ class FunctionSpec(Struct, frozen=True):
 class ModelHints(Struct, frozen=True):
     """Figures declared in YAML; none of them changes a result."""
 
-    keeps: dict[str, float] = {}
+    keeps: dict[NodeId, float] = {}
     """By id of a relation: the share of rows that its filter keeps."""
-    rows_per_second: dict[str, float] = {}
-    distinct: dict[str, dict[str, int]] = {}
+    rows_per_second: dict[NodeId, float] = {}
+    distinct: dict[NodeId, dict[str, int]] = {}
     """The approximate number of distinct values, by relation and column."""
 
 
 class Catalog(Struct, frozen=True):
-    topics: dict[str, TopicSpec]
-    seeds: dict[str, SeedSpec]
-    models: dict[str, ModelSpec]
+    topics: dict[NodeId, TopicSpec]
+    seeds: dict[NodeId, SeedSpec]
+    models: dict[NodeId, ModelSpec]
     """In topological order."""
     functions: dict[str, FunctionSpec] = {}
     hints: ModelHints = ModelHints()
@@ -204,28 +205,28 @@ class Catalog(Struct, frozen=True):
     """The project's name."""
     environment: Environment | None = None
     """Where the project is planned for; its models have the names of what they store there."""
-    row_sources: dict[str, RowSpec] = {}
+    row_sources: dict[NodeId, RowSpec] = {}
     """The sources that are no topics."""
 
-    def defers(self, relation: str) -> bool:
+    def defers(self, relation: NodeId) -> bool:
         """Return whether an environment reads what a relation stores from production."""
         return self.environment is not None and self.environment.defers(relation)
 
     @property
-    def references(self) -> dict[str, TopicSpec]:
+    def references(self) -> dict[NodeId, TopicSpec]:
         """Return the topics that can be stored as tables of their newest rows."""
         return {id_: topic for id_, topic in self.topics.items() if not self.defers(id_)}
 
     @property
-    def sources(self) -> dict[str, TopicSpec | RowSpec]:
+    def sources(self) -> dict[NodeId, TopicSpec | RowSpec]:
         return {**self.topics, **self.row_sources}
 
-    def own_store(self, relation: str) -> str | None:
+    def own_store(self, relation: NodeId) -> str | None:
         """Return the store that a model names for its table."""
         model = self.models.get(relation)
         return model.materialization.store if model is not None else None
 
-    def store_of(self, relation: str) -> str:
+    def store_of(self, relation: NodeId) -> str:
         """Return the name of the store that keeps a table; reference topics are kept in the default one."""
         model = self.models.get(relation)
         if (store := self.own_store(relation)) is not None:
@@ -238,9 +239,9 @@ class Catalog(Struct, frozen=True):
     def relay_topic(self, view: str) -> str:
         """Return the topic between a view and readers that can't share its query."""
         topic = f"{RELAYS}{self.project}.{view}"
-        return topic if self.defers(f"model.{view}") else environment_name(self.environment, topic)
+        return topic if self.defers(NodeId("model", view)) else environment_name(self.environment, topic)
 
-    def can_rest(self, relation: str) -> bool:
+    def can_rest(self, relation: NodeId) -> bool:
         """Return whether a relation can be read at rest, instead of row by row."""
         topic, model = self.topics.get(relation), self.models.get(relation)
         return (
@@ -270,10 +271,10 @@ class Catalog(Struct, frozen=True):
 class PlanDiagnostic(UnlocatedDiagnostic, frozen=True):
     """An error at `[start:stop]` of a model's compiled SQL, or of one of its options."""
 
-    model: str = ""
+    model: NodeId = NO_NODE
     start: int = 0
     stop: int = 0
     option: str = ""
     severity: Severity = "error"
-    others: tuple[str, ...] = ()
+    others: tuple[NodeId, ...] = ()
     """The relations whose definitions are the cause, too."""

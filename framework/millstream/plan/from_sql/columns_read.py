@@ -10,12 +10,13 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from millstream.core.node_id import NodeId
 from millstream.plan.needs import Names, of_input
 from millstream.plan.nodes import Decode, Node, Output, ReadColumns, Watermark
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import reads_event_time, traits_of
 
-ReadsBySource = dict[str, ReadColumns]
+ReadsBySource = dict[NodeId, ReadColumns]
 """By relation."""
 
 
@@ -38,12 +39,12 @@ class PlanUnits:
         self._outputs = {output.model: output for output in outputs}
         self._views: dict[int, PlanUnit] = {}
         """Views with state, each after those that it reads."""
-        self._stored: dict[str, PlanUnit] = {}
+        self._stored: dict[NodeId, PlanUnit] = {}
         for view in views:
             if any(_keeps_state(node) for node in in_order((view,), self._views)):
                 self._views[id(view)] = _unit(view, self._views)
 
-    def stored(self, model: str) -> PlanUnit:
+    def stored(self, model: NodeId) -> PlanUnit:
         if model not in self._stored:
             self._stored[model] = _unit(self._outputs[model], self._views)
         return self._stored[model]
@@ -52,7 +53,7 @@ class PlanUnits:
     def all(self) -> list[PlanUnit]:
         return [*self._views.values(), *map(self.stored, self._outputs)]
 
-    def below(self, model: str) -> list[PlanUnit]:
+    def below(self, model: NodeId) -> list[PlanUnit]:
         """Return a stored model with all views with state and models of topics that it reads."""
         units: dict[int, PlanUnit] = {}
         waiting = [self.stored(model)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from millstream.core.node_id import NO_NODE, NodeId
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.refusals import REFUSALS
 from millstream.sql.query import Form, OpaqueBody, SqlQuery
@@ -20,34 +21,34 @@ def check_forms(builder: Builder, query: SqlQuery) -> None:
     for form, relation in first or (refused if opaque else []):
         refusal = REFUSALS[form.kind]
         message = refusal.message.format(
-            name=relation.partition(".")[2],
+            name=relation.name,
             kind="a stream" if _is_stream(builder, relation) else "a view",
             reason=opaque.reasons[0].partition(" (line ")[0] if opaque else "",
         )
         builder.report_error(refusal.code, message, refusal.help, form.start, form.stop)
 
 
-def _stream_of(builder: Builder, form: Form, opaque: OpaqueBody | None) -> str:
-    """Return a stream that a construct reads; empty if all of its rows are at rest."""
+def _stream_of(builder: Builder, form: Form, opaque: OpaqueBody | None) -> NodeId:
+    """Return a stream that a construct reads; `NO_NODE` if all of its rows are at rest."""
     test = _is_not_stored if form.kind == "subquery" else _is_stream if opaque else _changes
     moves = partial(test, builder)
     if form.kind == "union":
-        left, right = (next(filter(moves, reads), "") for reads in (form.reads, form.others))
-        return "" if bool(left) == bool(right) else left or right
+        left, right = (next(filter(moves, reads), NO_NODE) for reads in (form.reads, form.others))
+        return NO_NODE if bool(left) == bool(right) else left or right
     if form.others and not any(map(moves, form.others)):
-        return ""
-    return next(filter(moves, form.reads), "")
+        return NO_NODE
+    return next(filter(moves, form.reads), NO_NODE)
 
 
-def _is_not_stored(builder: Builder, relation: str) -> bool:
+def _is_not_stored(builder: Builder, relation: NodeId) -> bool:
     """Return whether a relation is not stored, so that a subquery can't read it."""
     return not builder.around.can_rest(relation)
 
 
-def _is_stream(builder: Builder, relation: str) -> bool:
+def _is_stream(builder: Builder, relation: NodeId) -> bool:
     """Return whether a relation is a stream that can't be read at rest."""
     return not builder.around.can_rest(relation) and _changes(builder, relation)
 
 
-def _changes(builder: Builder, relation: str) -> bool:
+def _changes(builder: Builder, relation: NodeId) -> bool:
     return builder.mode(builder.relation(relation, at_rest=False)) != "static"

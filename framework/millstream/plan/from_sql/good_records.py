@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from millstream.core.expressions import Expression, join_pieces
+from millstream.core.node_id import NodeId
 from millstream.formats.registry import format_of
 from millstream.plan.from_sql.catalog import TopicSpec
 from millstream.plan.from_sql.columns_read import PlanUnit, PlanUnits, all_reads
@@ -52,8 +53,8 @@ _ON_NULL = frozenset((
 def with_good_records(
     outputs: Sequence[Output],
     views: Iterable[Node],
-    topics: Mapping[str, TopicSpec],
-    earlier: Mapping[str, Output] | None = None,
+    topics: Mapping[NodeId, TopicSpec],
+    earlier: Mapping[NodeId, Output] | None = None,
 ) -> tuple[Output, ...]:
     """Return the outputs over records that are good for them; `views` are inlined, in topological order.
 
@@ -76,7 +77,7 @@ def with_good_records(
     return tuple(marked_outputs)
 
 
-def _fails(reads: ReadColumns, topics: Mapping[str, TopicSpec]) -> bool:
+def _fails(reads: ReadColumns, topics: Mapping[NodeId, TopicSpec]) -> bool:
     topic = topics.get(reads.relation)
     return topic is None or (topic.on_bad_record == "fail" and not topic.unique_by)
 
@@ -84,18 +85,18 @@ def _fails(reads: ReadColumns, topics: Mapping[str, TopicSpec]) -> bool:
 class _Marking:
     """Copies the nodes of units with filters of their own; what is equal is copied once."""
 
-    def __init__(self, units: PlanUnits, topics: Mapping[str, TopicSpec]) -> None:
+    def __init__(self, units: PlanUnits, topics: Mapping[NodeId, TopicSpec]) -> None:
         self.sources = {
             id_: topic
             for id_, topic in topics.items()
             if topic.on_bad_record != "fail" and not topic.unique_by
         }
         self.keyed = {id_ for id_, topic in topics.items() if topic.unique_by}
-        self.goods: dict[str, dict[str, RecordValidity]] = {}
+        self.goods: dict[NodeId, dict[str, RecordValidity]] = {}
         """By source: the columns by which models drop records, by name."""
-        self.tops: dict[int, str] = {}
+        self.tops: dict[int, NodeId] = {}
         """The sources, by the `id` of the last node that their readers share."""
-        self.inner: dict[int, str] = {}
+        self.inner: dict[int, NodeId] = {}
         """The same for the nodes below these."""
         self.copies: dict[object, Node] = {}
         self.roots: dict[int, Node] = {}
@@ -126,7 +127,7 @@ class _Marking:
                         one = good_of(expression.columns)
                         self.goods[node.relation][one.name] = one
 
-    def good(self, relation: str, unit: PlanUnit) -> RecordValidity:
+    def good(self, relation: NodeId, unit: PlanUnit) -> RecordValidity:
         """Return the column by which a unit drops the records of a source."""
         reads, topic = unit.reads[relation], self.sources[relation]
         # If all of a value is good or bad, it does not matter which columns are read.
@@ -147,11 +148,11 @@ class _Marking:
             self.marked(self.units[view_id])
         goods = {relation: self.good(relation, unit) for relation in unit.reads if relation in self.sources}
         new: dict[int, Node] = {view_id: self.roots[view_id] for view_id in unit.below}
-        read: dict[int, frozenset[str]] = dict.fromkeys(unit.below, frozenset())
+        read: dict[int, frozenset[NodeId]] = dict.fromkeys(unit.below, frozenset())
         for node in unit.order:
             if id(node) in new:
                 continue
-            sources = frozenset[str]().union(*(read[id(input_node)] for input_node in node.inputs))
+            sources = frozenset[NodeId]().union(*(read[id(input_node)] for input_node in node.inputs))
             if isinstance(node, Decode) and node.relation in goods:
                 sources = frozenset((node.relation,))
             read[id(node)] = sources
@@ -164,7 +165,7 @@ class _Marking:
         self.roots[id(unit.root)] = new[id(unit.root)]
         return new[id(unit.root)]
 
-    def _copied(self, node: Node, inputs: Sequence[Node], goods: Mapping[str, RecordValidity]) -> Node:
+    def _copied(self, node: Node, inputs: Sequence[Node], goods: Mapping[NodeId, RecordValidity]) -> Node:
         copy = node.with_inputs(*inputs) if inputs else node
         relation = self.inner.get(id(node)) or self.tops.get(id(node))
         if relation is not None:
@@ -178,7 +179,7 @@ class _Marking:
         items = tuple(column.item for column in node.columns)
         return Project(input=good_records, items=items, label=node.label, models=node.models)
 
-    def _with_columns(self, node: Node, relation: str) -> Node:
+    def _with_columns(self, node: Node, relation: NodeId) -> Node:
         goods = tuple(self.goods[relation][name] for name in sorted(self.goods[relation]))
         match node:
             case Decode():
@@ -188,7 +189,7 @@ class _Marking:
                 return replace(node, items=(*items, *(Item(g.name, g.expression) for g in goods)))
         return node
 
-    def _guarded(self, item: Item, relation: str) -> Item:
+    def _guarded(self, item: Item, relation: NodeId) -> Item:
         """Keep what a watermark needs from failing on a record that is bad for all that read it."""
         expression = item.expression
         if not self.sources[relation].watermark or expression.column or not _can_fail_on_null(expression):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from millstream.core.node_id import NO_NODE, NodeId
 from millstream.plan.from_sql.keys import written_keys
 from millstream.plan.nodes import Node, TableScan, TraitsLeaf
 from millstream.plan.nodes.order import in_order
@@ -18,8 +19,8 @@ def join_of_tables(left: Node, traits: Traits, right: Traits, *, rest: bool) -> 
         return None
     if not right.looks_up:
         return None
-    name = right.looks_up.rpartition(".")[2]
-    ours = _changing_table(left).rpartition(".")[2]
+    name = right.looks_up.last_name
+    ours = _changing_table(left).last_name
     message = f"a change of only '{name}' would not reach this join of tables"
     of = f" that '{ours}' is built from" if ours else ""
     if rest:
@@ -32,11 +33,11 @@ def stored_as_table(keys: tuple[str, ...], more: str = "") -> str:
     return f"config(materialized='table', unique_key={written_keys(keys)}{more and f', {more}'})"
 
 
-def _changing_table(node: Node) -> str:
-    """Return the first table that a node reads as a stream of changes; empty if there is none."""
+def _changing_table(node: Node) -> NodeId:
+    """Return the first table that a node reads as a stream of changes; `NO_NODE` if there is none."""
     for below in in_order((node,)):
         if isinstance(below, TableScan) and below.changes:
             return below.relation
         if isinstance(below, TraitsLeaf) and below.mode != "static":
             return below.relation
-    return ""
+    return NO_NODE

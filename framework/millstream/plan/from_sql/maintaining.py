@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from millstream.core.expressions import Read
+from millstream.core.node_id import NodeId
 from millstream.core.types import has_equality
 from millstream.plan.from_sql.catalog import ModelSpec, PlanDiagnostic
 from millstream.plan.from_sql.maintained import stored_as_table
@@ -51,8 +52,8 @@ def needs_rows_at_rest(spec: ModelSpec, diagnostics: Sequence[PlanDiagnostic]) -
     )
 
 
-def _are_seeds(relations: Sequence[str]) -> bool:
-    return all(relation.startswith("seed.") for relation in relations)
+def _are_seeds(relations: Sequence[NodeId]) -> bool:
+    return all(relation.kind == "seed" for relation in relations)
 
 
 OR_IN_FULL = "; or set config(refresh='full'): each change computes all rows, and stores the differences"
@@ -93,7 +94,7 @@ def changing_rows(
         return []
     message = _changes_by_itself(spec, origin[0])
     if origin[1] != spec.id:
-        message = f"{message}; '{origin[1].rpartition('.')[2]}' calls it"
+        message = f"{message}; '{origin[1].last_name}' calls it"
         remedy = _view_as_table(origin[1], around, known_traits, AGAIN)
     else:
         remedies = [_view_as_table(view, around, known_traits) for view in inputs_in_motion(spec, around)]
@@ -101,9 +102,11 @@ def changing_rows(
     return [PlanDiagnostic("MS546", message, remedy, spec.id, option="materialized")]
 
 
-def _view_as_table(relation: str, around: PlanContext, known_traits: KnownTraits, options: str = "") -> str:
+def _view_as_table(
+    relation: NodeId, around: PlanContext, known_traits: KnownTraits, options: str = ""
+) -> str:
     keys = known_traits.of(around.provide(relation, False)).keys
-    return f"make '{relation.rpartition('.')[2]}' a table with {stored_as_table(keys, options)}"
+    return f"make '{relation.last_name}' a table with {stored_as_table(keys, options)}"
 
 
 def _changes_by_itself(spec: ModelSpec, called: str) -> str:
@@ -125,11 +128,11 @@ def is_view_over_tables(spec: ModelSpec, around: PlanContext) -> bool:
     return not spec.materialization.stored_as and _are_tables(spec.reads, around)
 
 
-def _are_tables(read: Sequence[str], around: PlanContext) -> bool:
+def _are_tables(read: Sequence[NodeId], around: PlanContext) -> bool:
     return not _are_seeds(read) and all(map(around.can_rest, read))
 
 
-def inputs_in_motion(spec: ModelSpec, around: PlanContext) -> tuple[str, ...]:
+def inputs_in_motion(spec: ModelSpec, around: PlanContext) -> tuple[NodeId, ...]:
     """Return the inputs because of which a table can't be kept equal to its SQL."""
     return tuple(relation for relation in inputs_of(spec) if not around.can_rest(relation))
 
@@ -140,7 +143,7 @@ def inputs_as_tables(spec: ModelSpec, around: PlanContext, known_traits: KnownTr
         return ""
     remedies = []
     for relation in inputs_in_motion(spec, around):
-        traits, name = known_traits.of(around.provide(relation, False)), relation.rpartition(".")[2]
+        traits, name = known_traits.of(around.provide(relation, False)), relation.last_name
         if traits.mode == "static":
             remedies.append(as_cte(relation))
         elif traits.mode == "upsert" and traits.keys:
@@ -155,9 +158,9 @@ def inputs_as_tables(spec: ModelSpec, around: PlanContext, known_traits: KnownTr
     return remedies[0] if len(remedies) == 1 else f"all of this is needed: {'; '.join(remedies)}"
 
 
-def as_cte(*views: str) -> str:
+def as_cte(*views: NodeId) -> str:
     """Return the remedy for views of rows at rest, which can't be stored themselves."""
-    names = " and ".join(f"'{view.rpartition('.')[2]}'" for view in views)
+    names = " and ".join(f"'{view.last_name}'" for view in views)
     return f"write the SQL of {names} as a CTE of this model"
 
 
@@ -183,7 +186,7 @@ def misplaced_option(
         )
     if refresh and not can_be_maintained(spec, around):
         others = inputs_in_motion(spec, around)
-        names = ", ".join(relation.rpartition(".")[2] for relation in others)
+        names = ", ".join(relation.last_name for relation in others)
         if _only_seeds(spec, around, known_traits):
             why, remedy = "reads only seeds", "remove it, and set materialized='view'"
         else:
@@ -201,20 +204,20 @@ def _only_seeds(spec: ModelSpec, around: PlanContext, known_traits: KnownTraits)
     traits = [
         known_traits.of(around.provide(relation, False))
         for relation in inputs_of(spec)
-        if not relation.startswith("seed.")
+        if relation.kind != "seed"
     ]
     return all(of_input.mode == "static" and not of_input.looks_up for of_input in traits)
 
 
-def inputs_of(spec: ModelSpec) -> tuple[str, ...]:
+def inputs_of(spec: ModelSpec) -> tuple[NodeId, ...]:
     return tuple(dict.fromkeys(p.relation for p in spec.query.text if isinstance(p, Read)))
 
 
-def _at_rest(spec: ModelSpec, around: PlanContext) -> dict[str, Node]:
+def _at_rest(spec: ModelSpec, around: PlanContext) -> dict[NodeId, Node]:
     return {relation: around.provide(relation, True) for relation in inputs_of(spec)}
 
 
-def _relations(nodes: dict[str, Node]) -> dict[str, TableInput]:
+def _relations(nodes: dict[NodeId, Node]) -> dict[NodeId, TableInput]:
     return {id_: TableInput(index, node.columns) for index, (id_, node) in enumerate(nodes.items())}
 
 
@@ -281,7 +284,7 @@ def _reads(node: Node) -> Iterator[Node]:
 
 
 def _diagnostics(
-    spec: ModelSpec, around: PlanContext, read: tuple[str, ...], keys: tuple[str, ...]
+    spec: ModelSpec, around: PlanContext, read: tuple[NodeId, ...], keys: tuple[str, ...]
 ) -> Iterator[PlanDiagnostic]:
     def plan_problem(code: str, message: str, remedy: str, option: str) -> PlanDiagnostic:
         return PlanDiagnostic(code, message, remedy, spec.id, option=option)
@@ -309,11 +312,11 @@ def _diagnostics(
         remedy = "remove 'versions', and select * from this table in another one that has it"
         yield plan_problem("MS685", message, remedy, "versions")
     for relation in read:
-        if relation.startswith("seed."):
+        if relation.kind == "seed":
             continue
         store = store_declaration(around.store_of(relation))
         if not store.change_feed:
-            name = relation.rpartition(".")[2]
+            name = relation.last_name
             message = (
                 f"'{name}' is stored in {store.title}, which has no change feed: '{spec.name}' needs one"
             )

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from msgspec.structs import replace
 
 from millstream.core.expressions import Read
+from millstream.core.node_id import NO_NODE, NodeId
 from millstream.outputs.kinds import KEEP
 from millstream.outputs.registry import Materialization
 from millstream.plan.from_sql.catalog import DedupeSpec, ModelSpec, PlanDiagnostic
@@ -132,7 +133,7 @@ class ModelBuilder:
     """Builds one model; `problems` are errors, `cuts` are steps that can't share a query."""
 
     def __init__(
-        self, spec: ModelSpec, around: PlanContext, known_traits: KnownTraits, relays: Collection[str] = ()
+        self, spec: ModelSpec, around: PlanContext, known_traits: KnownTraits, relays: Collection[NodeId] = ()
     ) -> None:
         self.spec = spec
         self.around = around
@@ -142,10 +143,10 @@ class ModelBuilder:
         self.cuts: list[QueryCut] = []
         self.stateful_steps: list[StatefulStep] = []
         """Its steps with state."""
-        self.relays: dict[str, Node] = {}
+        self.relays: dict[NodeId, Node] = {}
         """The nodes of views that are read from relay topics."""
         self._to_relay = frozenset(relays)
-        self._provided: dict[int, tuple[Node, str]] = {}
+        self._provided: dict[int, tuple[Node, NodeId]] = {}
         """The relations that it reads, by the `id` of their node."""
 
     def build_with_keys(self) -> Node:
@@ -191,8 +192,8 @@ class ModelBuilder:
     def _at_rest(self, stored: Materialization, root: Node) -> tuple[str, str]:
         """Return why no query of a model would run, and what to do about it."""
         name, read = self.spec.name, self.spec.reads
-        names = ", ".join(f"'{relation.rpartition('.')[2]}'" for relation in read)
-        if table := self.traits.of(root).looks_up.rpartition(".")[2]:
+        names = ", ".join(f"'{relation.last_name}'" for relation in read)
+        if table := self.traits.of(root).looks_up.last_name:
             as_table = "make it a table with config(materialized='table', unique_key='…')"
             if stored.table is not None:
                 message = f"'{name}' only looks up '{table}', so nothing arrives that it could store"
@@ -224,7 +225,7 @@ class ModelBuilder:
 
     # -- inputs
 
-    def relation(self, relation: str, *, at_rest: bool) -> Node:
+    def relation(self, relation: NodeId, *, at_rest: bool) -> Node:
         if relation in self._to_relay and relation not in self.relays:
             relayed = self.around.relayed(relation)
             if relayed is not None:
@@ -235,9 +236,9 @@ class ModelBuilder:
         self._provided[id(node)] = (node, relation)
         return node
 
-    def behind_cuts(self) -> set[str]:
+    def behind_cuts(self) -> set[NodeId]:
         """Return the relations whose steps prevent one of the model's own from running in their query."""
-        relations: set[str] = set()
+        relations: set[NodeId] = set()
         for cut in self.cuts:
             pending = [*cut.step.inputs]
             while pending:
@@ -279,7 +280,7 @@ class ModelBuilder:
                 return [True]
 
     def one_row(self) -> Node:
-        return self.check(SeedScan(relation="", label="one row"), None)
+        return self.check(SeedScan(relation=NO_NODE, label="one row"), None)
 
     def check(
         self, node: Node, span: Span | None, names: Mapping[str, str] | None = None, option: str = ""

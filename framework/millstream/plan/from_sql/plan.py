@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.core.node_id import NodeId
 from millstream.outputs.kinds import Sink
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec, PlanDiagnostic
 from millstream.plan.from_sql.good_records import with_good_records
@@ -48,14 +49,14 @@ class StandIn(Struct, frozen=True):
 
 class PlannedModels(Struct, frozen=True):
     plan: Plan
-    roots: dict[str, Node]
+    roots: dict[NodeId, Node]
     """By model: its rows before they are stored, over the nodes of the views that it reads. Which records are
     bad is not part of them."""
     diagnostics: list[PlanDiagnostic]
 
 
 def build_plan(
-    catalog: Catalog, stand_ins: Mapping[str, StandIn] | None = None
+    catalog: Catalog, stand_ins: Mapping[NodeId, StandIn] | None = None
 ) -> tuple[Plan, list[PlanDiagnostic]]:
     """Return the plan as written: nothing is moved, and only views are shared."""
     built = build_models(catalog, stand_ins)
@@ -64,7 +65,7 @@ def build_plan(
 
 def build_models(
     catalog: Catalog,
-    stand_ins: Mapping[str, StandIn] | None = None,
+    stand_ins: Mapping[NodeId, StandIn] | None = None,
     unchanged: UnchangedModels = UnchangedModels(),  # noqa: B008 - a value
 ) -> PlannedModels:
     """Return the plan as written, with the root of each model; `unchanged` models are not built again."""
@@ -72,7 +73,7 @@ def build_models(
     return PlannedModels(building.plan(), building.roots, building.diagnostics)
 
 
-def traits_of_models(catalog: Catalog) -> dict[str, Traits]:
+def traits_of_models(catalog: Catalog) -> dict[NodeId, Traits]:
     """Return the traits of each model as its readers see it."""
     building = _Building(catalog, {}, UnchangedModels())
     return {
@@ -81,7 +82,7 @@ def traits_of_models(catalog: Catalog) -> dict[str, Traits]:
     }
 
 
-def streamed_versions(catalog: Catalog) -> dict[str, frozenset[str]]:
+def streamed_versions(catalog: Catalog) -> dict[NodeId, frozenset[NodeId]]:
     """Return the reference topics whose versions each model joins as of the time of a stream."""
     if not any(topic.versions for topic in catalog.topics.values()):
         return {}
@@ -125,7 +126,7 @@ def zone_of(catalog: Catalog) -> str:
 
 class _Building:
     def __init__(
-        self, catalog: Catalog, stand_ins: Mapping[str, StandIn], unchanged: UnchangedModels
+        self, catalog: Catalog, stand_ins: Mapping[NodeId, StandIn], unchanged: UnchangedModels
     ) -> None:
         self.catalog = catalog
         self.stand_ins = stand_ins
@@ -142,22 +143,22 @@ class _Building:
         )
         self.diagnostics: list[PlanDiagnostic] = []
         self.traits = KnownTraits()
-        self.roots: dict[str, Node] = {}
-        self.passing: dict[str, Node] = {}
+        self.roots: dict[NodeId, Node] = {}
+        self.passing: dict[NodeId, Node] = {}
         """By model that others read directly: the rows that its tests let through."""
-        self.read: set[str] = set()
+        self.read: set[NodeId] = set()
         """Models that others read directly, without a topic or a table."""
-        self.relays: set[str] = set()
+        self.relays: set[NodeId] = set()
         """Views that some models read from relay topics."""
-        self.leaves: dict[tuple[str, bool], Node] = {}
+        self.leaves: dict[tuple[NodeId, bool], Node] = {}
         for model in catalog.models.values():
             self._add(model)
 
-    def can_rest(self, relation: str) -> bool:
+    def can_rest(self, relation: NodeId) -> bool:
         stand_in = self.stand_ins.get(relation)
         return stand_in.model.materialization.at_rest if stand_in else self.catalog.can_rest(relation)
 
-    def versions(self, relation: str) -> VersionStream | None:
+    def versions(self, relation: NodeId) -> VersionStream | None:
         return version_stream(self.catalog.topics.get(relation))
 
     def _add(self, model: ModelSpec) -> None:
@@ -172,13 +173,13 @@ class _Building:
         self.diagnostics += built.diagnostics
         self.relays.update(built.relays)
 
-    def relayed(self, relation: str) -> Node | None:
+    def relayed(self, relation: NodeId) -> Node | None:
         model = self.catalog.models.get(relation)
         if model is None or not model.materialization.inlined or not can_relay(model.columns):
             return None
         return sink_node(relay_of(model, self.catalog), self.traits.of(self.roots[relation]), relay=True)
 
-    def _rows(self, relation: str) -> Node:
+    def _rows(self, relation: NodeId) -> Node:
         """Return the rows of a model that readers compute: without those that its tests keep out."""
         if relation not in self.passing:
             model, root = self.catalog.models[relation], self.roots[relation]
@@ -188,11 +189,11 @@ class _Building:
             self.passing[relation] = root
         return self.passing[relation]
 
-    def _is_inlined(self, relation: str) -> bool:
+    def _is_inlined(self, relation: NodeId) -> bool:
         model = self.catalog.models.get(relation)
         return model is not None and model.materialization.inlined
 
-    def provide(self, relation: str, at_rest: bool) -> Node:
+    def provide(self, relation: NodeId, at_rest: bool) -> Node:
         if self._is_inlined(relation):
             self.read.add(relation)
             return self._rows(relation)
@@ -201,7 +202,7 @@ class _Building:
             self.leaves[key] = self._leaf(relation, at_rest=at_rest)
         return self.leaves[key]
 
-    def _leaf(self, relation: str, *, at_rest: bool) -> Node:
+    def _leaf(self, relation: NodeId, *, at_rest: bool) -> Node:
         if stand_in := self.stand_ins.get(relation):
             return _stand_in_rows(stand_in, at_rest=at_rest)
         if topic := self.catalog.topics.get(relation):
@@ -225,7 +226,7 @@ class _Building:
 
     def plan(self) -> Plan:
         outputs: list[Output] = []
-        timed: set[str] = set()
+        timed: set[NodeId] = set()
         """The relays of which a reader needs the time of records."""
         for model in reversed(self.catalog.models.values()):  # each model after those that read it
             if model.materialization.stored_as or model.id not in self.read | self.relays:

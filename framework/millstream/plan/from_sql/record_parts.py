@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from millstream.core.expressions import Expression, Ref, join_pieces
+from millstream.core.node_id import NodeId
 from millstream.core.types import TIMESTAMP, Type
 from millstream.outputs.kinds import PROCESSING_TIME, Sink
 from millstream.plan.from_sql.scope import identity_items, unused_name
@@ -141,7 +142,7 @@ def with_relayed_time(root: Node) -> Node:
     return root if source is None else _with_item(root, source.node, Item(RELAYED_TIME, source.value))
 
 
-def relays_with_times(output: Output) -> set[str]:
+def relays_with_times(output: Output) -> set[NodeId]:
     """Return the views whose relay topics an output reads with the time of records."""
     return {node.relation for node in in_order((output,)) if is_relay(node) and RELAYED_TIME in node.by_name}
 

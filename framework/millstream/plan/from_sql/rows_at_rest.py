@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from millstream.core.node_id import NodeId
 from millstream.plan.from_sql.catalog import ModelSpec
 from millstream.plan.from_sql.maintaining import inputs_of
 from millstream.plan.from_sql.model import ModelBuilder
@@ -43,7 +44,7 @@ def rows_at_rest(spec: ModelSpec, node: Maintained) -> Node | None:
     return None if builder.diagnostics or builder.cuts else root
 
 
-def read_columns(spec: ModelSpec, node: Maintained) -> dict[str, frozenset[str]]:
+def read_columns(spec: ModelSpec, node: Maintained) -> dict[NodeId, frozenset[str]]:
     """Return the columns of each input that the SQL can read, in lower case; all if that is unknown."""
     inputs = dict(zip(inputs_of(spec), inputs_at_rest(node), strict=True))
     columns = {relation: frozenset(input_node.by_name) for relation, input_node in inputs.items()}

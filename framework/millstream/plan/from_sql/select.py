@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from millstream.core.expressions import Expression, column_expression, quote_name, render_sql
+from millstream.core.node_id import NodeId
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.from_sql.relations import FromBuilder
 from millstream.plan.from_sql.scope import PlanScope, identity_items, unused_name
@@ -138,7 +139,7 @@ def _span(keys: tuple[SelectItem, ...]) -> Expression | None:
     return replace(keys[0].expression, start=min(starts), stop=max(stops))
 
 
-def _computed_keys(node: Node, keys: list[Item], models: tuple[str, ...]) -> tuple[Node, list[Item]]:
+def _computed_keys(node: Node, keys: list[Item], models: tuple[NodeId, ...]) -> tuple[Node, list[Item]]:
     """Compute keys that are not columns below the aggregate; only a window stays in it."""
     items = identity_items(node)
     computed: list[Item] = []

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from millstream.core.expressions import Expression, Ref, quote_name
+from millstream.core.node_id import NodeId
 from millstream.plan.from_sql.catalog import ModelSpec, PlanDiagnostic
 from millstream.plan.from_sql.versions import selects_of
 from millstream.sql.query import Cte, DerivedTable, From, Scan, Select, SqlQuery
 from millstream.sql.trees import compared_columns
 
-UniqueBy = Callable[[str], tuple[str, ...]]
+UniqueBy = Callable[[NodeId], tuple[str, ...]]
 """Returns the columns that identify a row of a relation; none if they are unknown."""
 
 

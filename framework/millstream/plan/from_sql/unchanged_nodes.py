@@ -6,6 +6,7 @@ from collections.abc import Container, Iterator, Mapping
 
 from msgspec import Struct
 
+from millstream.core.node_id import NodeId
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Node, Output, Plan
 from millstream.plan.nodes.order import in_order
@@ -17,19 +18,19 @@ _EVERYWHERE = ("topics", "row_sources", "seeds", "functions", "target", "project
 class UnchangedModels(Struct, frozen=True):
     """What the plan of another catalog has for models that are the same in both."""
 
-    roots: Mapping[str, Node] = {}
+    roots: Mapping[NodeId, Node] = {}
     """By model: its rows before they are stored."""
-    outputs: Mapping[str, Output] = {}
+    outputs: Mapping[NodeId, Output] = {}
     """By model; a view or its relay topic may be stored in only one of the plans."""
 
 
 def unchanged_models(
-    catalog: Catalog, other: Catalog, roots: Mapping[str, Node], written: Plan
+    catalog: Catalog, other: Catalog, roots: Mapping[NodeId, Node], written: Plan
 ) -> UnchangedModels:
     """Return the nodes of unchanged models in the plan of the other catalog."""
     if any(getattr(catalog, name) != getattr(other, name) for name in _EVERYWHERE):
         return UnchangedModels()
-    unchanged: dict[str, Node] = {}
+    unchanged: dict[NodeId, Node] = {}
     views: set[int] = set()
     """The `id`s of the roots of unchanged views."""
     for id_, spec in catalog.models.items():  # each model after those that it reads

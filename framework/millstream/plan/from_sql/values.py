@@ -7,6 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from millstream.core.node_id import NodeId
 from millstream.plan.from_sql.catalog import PlanDiagnostic
 from millstream.plan.keys import has_fixed_offset
 from millstream.plan.nodes import Node
@@ -50,21 +51,21 @@ class VersionStream(Struct, frozen=True):
 class PlanContext(Struct, frozen=True):
     """The relations that a model can read."""
 
-    provide: Callable[[str, bool], Node]
+    provide: Callable[[NodeId, bool], Node]
     """Returns the node of a relation, by its id: as a stream of rows or changes, or at rest."""
-    can_rest: Callable[[str], bool]
+    can_rest: Callable[[NodeId], bool]
     """Returns whether a relation can be read at rest, instead of row by row."""
-    inlined: Callable[[str], bool]
+    inlined: Callable[[NodeId], bool]
     """Returns whether a relation is a view, whose readers compute its rows."""
     keyed: frozenset[str] = frozenset()
     """Python functions that keep state by key."""
-    relayed: Callable[[str], Node | None] = lambda _: None
+    relayed: Callable[[NodeId], Node | None] = lambda _: None
     """Returns the node of a view that is read from a relay topic; None if it can't have one."""
-    store_of: Callable[[str], str] = lambda _: DEFAULT
+    store_of: Callable[[NodeId], str] = lambda _: DEFAULT
     """Returns the name of the store of a table, by its id."""
     zone: str = "UTC"
     """The time zone of the session."""
-    versions: Callable[[str], VersionStream | None] = lambda _: None
+    versions: Callable[[NodeId], VersionStream | None] = lambda _: None
     """Returns the versions of a reference topic as a stream; None if a relation is not one that has them."""
     row_fields: Mapping[str, frozenset[str]] = {}
     """By function with keyed state, the columns that it reads of a row, in lower case, if that is known."""
@@ -79,7 +80,7 @@ class BuiltModel(Struct, frozen=True):
     root: Node
     """The model's rows before they are stored."""
     diagnostics: list[PlanDiagnostic]
-    relays: tuple[str, ...] = ()
+    relays: tuple[NodeId, ...] = ()
     """The views that it reads from relay topics, since it can't share a query with them."""
     stateful_steps: tuple[StatefulStep, ...] = ()
     """Its steps with state."""

@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.core.expressions import Expression, Ref
+from millstream.core.node_id import NodeId
 from millstream.core.types import TIMESTAMP
 from millstream.outputs.kinds import VALID_FROM, VALID_TO
 from millstream.plan.from_sql.builder import Builder
@@ -43,7 +44,7 @@ def plan_versions(builder: Builder, root: Node) -> Node:
     return builder.check(project, None)
 
 
-def joins_of_all_versions(spec: ModelSpec, versioned_relations: Container[str]) -> list[PlanDiagnostic]:
+def joins_of_all_versions(spec: ModelSpec, versioned_relations: Container[NodeId]) -> list[PlanDiagnostic]:
     """Warn about joins that don't say of which time they read a relation with versions."""
     diagnostics: list[PlanDiagnostic] = []
     for select in selects_of(spec.query.at_rest or spec.query):

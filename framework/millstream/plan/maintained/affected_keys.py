@@ -15,6 +15,7 @@ from itertools import combinations
 from msgspec import Struct
 
 from millstream.core.expressions import Expression, Ref, quote_name, render_sql
+from millstream.core.node_id import NodeId
 from millstream.core.types import has_equality
 from millstream.plan.maintained.names import (
     NotDerivedError,
@@ -222,7 +223,7 @@ class _Select:
 
     def _anchored(
         self, alias: str, columns: Sequence[str], expressions: Sequence[Expression], read: frozenset[str]
-    ) -> Iterator[tuple[str, SqlText]]:
+    ) -> Iterator[tuple[NodeId, SqlText]]:
         """Yield the keys of rows that are computed from changed rows of one relation."""
         relation = self.by_alias[alias]
         body = self.names.body(relation)
@@ -230,7 +231,7 @@ class _Select:
         if body is None:
             assert isinstance(relation.input, Scan)
             input_id = relation.input.relation
-            if not input_id.startswith("seed."):
+            if input_id.kind != "seed":
                 for template in templates():
                     yield input_id, template.before
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from millstream.core.expressions import Read, quote_name
+from millstream.core.node_id import NodeId
 from millstream.plan.maintained.affected_keys import relax_columns
 from millstream.plan.maintained.names import (
     NotDerivedError,
@@ -27,7 +28,7 @@ from millstream.plan.nodes.maintenance import Maintenance, TouchedKeys, touched_
 from millstream.sql.query import Body, Select, SqlQuery, SqlUnion
 
 
-def in_full(query: SqlQuery, relations: Mapping[str, TableInput]) -> Maintenance:
+def in_full(query: SqlQuery, relations: Mapping[NodeId, TableInput]) -> Maintenance:
     """Return how a table is maintained by computing all of its rows."""
     parts = []
     for piece in query.text:
@@ -39,7 +40,7 @@ def in_full(query: SqlQuery, relations: Mapping[str, TableInput]) -> Maintenance
 
 
 def derive_maintenance(
-    query: SqlQuery, keys: Sequence[str], relations: Mapping[str, TableInput], *, weights: bool = False
+    query: SqlQuery, keys: Sequence[str], relations: Mapping[NodeId, TableInput], *, weights: bool = False
 ) -> Maintenance:
     """Return how a table is maintained by touched keys; raise `NotDerivedError` if they can't be derived."""
     try:
@@ -51,7 +52,7 @@ def derive_maintenance(
 
 
 def _derive(
-    query: SqlQuery, keys: Sequence[str], relations: Mapping[str, TableInput], *, weights: bool
+    query: SqlQuery, keys: Sequence[str], relations: Mapping[NodeId, TableInput], *, weights: bool
 ) -> Maintenance:
     split = query.at_rest or query
     names = RelationNames(relations, split.ctes)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from msgspec import Struct, field
 
 from millstream.core.expressions import Expression, Ref, quote_name, replace_columns
+from millstream.core.node_id import NodeId
 from millstream.core.types import Type
 from millstream.plan.nodes import Column
 from millstream.sql.query import (
@@ -47,7 +48,7 @@ class TableInput(Struct, frozen=True):
 class RelationNames(Struct, frozen=True):
     """What the relations of a query mean."""
 
-    relations: Mapping[str, TableInput]
+    relations: Mapping[NodeId, TableInput]
     """The inputs, by id."""
     ctes: Mapping[str, Body]
     compares: bool = False
@@ -171,13 +172,13 @@ def renamed_columns(relation: From, names: RelationNames) -> str:
     )
 
 
-def scanned_inputs(body: Body, names: RelationNames) -> tuple[str, ...]:
+def scanned_inputs(body: Body, names: RelationNames) -> tuple[NodeId, ...]:
     """Return the inputs of the model that a query reads."""
     return names.once("scanned", body, (), lambda: tuple(_scanned(body, names)))
 
 
-def _scanned(body: Body, names: RelationNames) -> dict[str, None]:
-    relations: dict[str, None] = {}
+def _scanned(body: Body, names: RelationNames) -> dict[NodeId, None]:
+    relations: dict[NodeId, None] = {}
     match body:
         case Select():
             for relation in body.relations:

@@ -179,7 +179,7 @@ def _without(conditions: Sequence[Expression], starts: Collection[int]) -> tuple
 
 def _changes(body: Body, names: RelationNames) -> bool:
     """Return whether a query reads more than seeds, of which a change computes all rows."""
-    return any(not relation.startswith("seed.") for relation in scanned_inputs(body, names))
+    return any(relation.kind != "seed" for relation in scanned_inputs(body, names))
 
 
 def _inner(

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.core.expressions import Expression, Ref, quote_name
+from millstream.core.node_id import NodeId
 from millstream.core.types import has_equality
 from millstream.plan.maintained.names import RelationNames, output_names, scanned_inputs, type_of
 from millstream.plan.maintained.restricted_sql import Keys, RestrictedRead, is_plain, restrict_keys
@@ -25,7 +26,7 @@ _GROUP = "_millstream_group"
 class ChangedRows(Struct, frozen=True, eq=False):
     """Rows that are computed from changed rows of one relation, through one place where it is read."""
 
-    relation: str
+    relation: NodeId
     sql: SqlText
 
 
@@ -61,7 +62,7 @@ def differing_rows(body: Body, names: RelationNames) -> Iterator[ChangedRows]:
         ),
     )
     for relation in scanned_inputs(body, names):
-        if not relation.startswith("seed."):
+        if relation.kind != "seed":
             yield ChangedRows(relation, rows)
 
 

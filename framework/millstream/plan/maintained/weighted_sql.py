@@ -29,7 +29,7 @@ def weigh_rows(body: Body, keys: Sequence[str], names: RelationNames) -> str:
     if not isinstance(body, Select) or not _is_simple(body, keys):
         return ""
     (relation,) = body.relations
-    if not isinstance(relation.input, Scan) or relation.input.relation.startswith("seed."):
+    if not isinstance(relation.input, Scan) or relation.input.relation.kind == "seed":
         return ""
     values = {measure.name: _argument(measure) for measure in body.measures}
     if not all(map(_is_exact, body.measures)) or not all(values.values()):

@@ -8,12 +8,13 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Any, ClassVar
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
 from millstream.core.cached_property import once
+from millstream.core.encoding import to_json
 from millstream.core.expressions import Expression
+from millstream.core.node_id import NO_NODE, NodeId
 from millstream.plan.nodes.parts import Column, Item, JoinColumn, JoinKind, Measure, RowCheck
 
 
@@ -23,7 +24,7 @@ class Node(Struct, frozen=True, eq=False, kw_only=True, dict=True):
     columns: tuple[Column, ...] = ()
     label: str = ""
     """The name of the relation: of the model or source if this is all of it, or else of its step."""
-    models: tuple[str, ...] = ()
+    models: tuple[NodeId, ...] = ()
     """Ids of the models whose SQL contains it."""
 
     not_in_fingerprint: ClassVar[frozenset[str]] = frozenset(("label", "models", "columns", "copy", "stored"))
@@ -100,9 +101,9 @@ class Node(Struct, frozen=True, eq=False, kw_only=True, dict=True):
         return copied
 
     @property
-    def relation(self) -> str:
-        """The id of the source, seed or model that it reads; empty if it only reads other nodes."""
-        return ""
+    def relation(self) -> NodeId:
+        """The source, seed or model that it reads; `NO_NODE` if it only reads other nodes."""
+        return NO_NODE
 
     @property
     def operator(self) -> str:
@@ -247,4 +248,4 @@ def _content(value: Any) -> str:
         case str() | bool() | None:
             return str(value)
         case _:
-            return msgspec.json.encode(value).decode()
+            return to_json(value).decode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from millstream.core.node_id import NO_NODE, NodeId
 from millstream.plan.nodes.base import Node
 from millstream.plan.nodes.parts import columns_text
 
@@ -11,7 +12,7 @@ from millstream.plan.nodes.parts import columns_text
 class TopicScan(Node, frozen=True, eq=False, kw_only=True):
     """The records of a topic as bytes: key, value, headers, topic, partition, offset, timestamp."""
 
-    relation: str
+    relation: NodeId
     """The id of the source, or of the model that writes the topic."""
     topic: str
     dead_letters: str
@@ -29,7 +30,7 @@ class TopicScan(Node, frozen=True, eq=False, kw_only=True):
 class TraitsLeaf(Node, frozen=True, eq=False, kw_only=True):
     """An input of which only the traits are known, to check a model before there is a plan."""
 
-    relation: str
+    relation: NodeId
     mode: Literal["append", "upsert", "static"] = "append"
     keys: tuple[str, ...] = ()
     watermarks: tuple[tuple[str, str], ...] = ()
@@ -37,9 +38,9 @@ class TraitsLeaf(Node, frozen=True, eq=False, kw_only=True):
     """The stateful steps that its rows pass within their query (`streaming.Kind`)."""
     spacings: tuple[tuple[str, int, bool], ...] = ()
     """Times with a known minimum distance: column, microseconds, whether it is a window."""
-    changes_by_itself: tuple[str, str] | None = None
+    changes_by_itself: tuple[str, NodeId] | None = None
     """A function that gives other rows each time, and the id of the model that calls it."""
-    looks_up: str = ""
+    looks_up: NodeId = NO_NODE
     """For rows at rest: a table that they are read from."""
 
     @property
@@ -50,7 +51,7 @@ class TraitsLeaf(Node, frozen=True, eq=False, kw_only=True):
 class RowsScan(Node, frozen=True, eq=False, kw_only=True):
     """What has rows with columns, not records that have to be decoded."""
 
-    relation: str
+    relation: NodeId
 
 
 class SourceScan(RowsScan, frozen=True, eq=False, kw_only=True):

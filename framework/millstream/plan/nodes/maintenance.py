@@ -7,6 +7,8 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from millstream.core.node_id import NodeId
+
 TOUCHED = "_millstream_touched"
 """The view of the touched keys."""
 
@@ -31,14 +33,14 @@ def touched_column(index: int) -> str:
 class TouchedKeys(Struct, frozen=True, array_like=True):
     """The keys that changes of one relation touch, through one of the places where the SQL reads it."""
 
-    relation: str
+    relation: NodeId
     sql: str
 
 
 class Maintenance(Struct, frozen=True):
     """The statements that maintain a table, over views of its inputs (`view_of`)."""
 
-    relations: tuple[str, ...]
+    relations: tuple[NodeId, ...]
     """The ids of its inputs."""
     all_rows: str = field(name="whole")
     """Computes all rows."""
@@ -53,12 +55,12 @@ class Maintenance(Struct, frozen=True):
     changing: bool = False
     """The SQL gives other rows as time passes, or by chance, even if no input has changed."""
 
-    def reads_before(self, relation: str) -> bool:
+    def reads_before(self, relation: NodeId) -> bool:
         """Whether all rows of an input as they were are read, which may be of an old version."""
         view = view_of("before", self.relations.index(relation))
         return any(view in statement.sql for statement in self.touched)
 
-    def touching(self, changed: Collection[str]) -> str:
+    def touching(self, changed: Collection[NodeId]) -> str:
         """Return SQL for the keys that changes of some inputs touch; empty if there are none."""
         parts = dict.fromkeys(statement.sql for statement in self.touched if statement.relation in changed)
         return "\nunion\n".join(f"({part})" for part in parts)

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.core.expressions import Expression, column_expression, join_pieces
+from millstream.core.node_id import NodeId
 from millstream.core.types import BIGINT, BINARY, BOOLEAN, INT, STRING, TIMESTAMP, Array, Field, Row, Type
 
 Emit = Literal["on_change", "on_close"]
@@ -166,7 +167,7 @@ def with_good(text: str) -> str:
 class ReadColumns(Struct, frozen=True):
     """The columns of a source that a model reads, at any depth: if one of them is bad, the record is."""
 
-    relation: str
+    relation: NodeId
     columns: tuple[Column, ...]
     """Those of values."""
     key: bool = False

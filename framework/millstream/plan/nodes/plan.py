@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from millstream.core.cached_property import once
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes.base import Node
 from millstream.plan.nodes.leaves import TableScan
 from millstream.plan.nodes.order import in_order
@@ -20,9 +21,9 @@ class Plan(Struct, frozen=True, dict=True):
         return tuple(in_order(self.outputs))
 
     @once
-    def tables(self) -> tuple[str, ...]:
+    def tables(self) -> tuple[NodeId, ...]:
         """The relations that are read at rest, or row by row as their tables change."""
-        read: dict[str, None] = {}
+        read: dict[NodeId, None] = {}
         for node in self.order:
             if isinstance(node, TableScan):
                 read[node.relation] = None

@@ -7,6 +7,7 @@ from typing import Any
 
 from millstream.core.cached_property import once
 from millstream.core.expressions import Expression, Piece
+from millstream.core.node_id import NodeId
 from millstream.core.types import BOOLEAN, STRING, Type
 from millstream.formats.registry import DEFAULT_FORMAT, KEY, Encoding
 from millstream.outputs.registry import Materialization
@@ -33,7 +34,7 @@ from millstream.plan.nodes.parts import (
 class Decode(Unary, frozen=True, eq=False, kw_only=True):
     """Decodes records into columns: fields of the value, the key, and metadata such as `_offset`."""
 
-    relation: str
+    relation: NodeId
     format: Encoding
     fields: tuple[Column, ...] = ()
     """The columns that are decoded from the value, without unused ones."""
@@ -254,7 +255,7 @@ class Opaque(Node, frozen=True, eq=False, kw_only=True):
     reads: tuple[Node, ...]
     pieces: tuple[Piece, ...]
     """`Read` pieces are replaced by the input with the same index in `relations`."""
-    relations: tuple[str, ...]
+    relations: tuple[NodeId, ...]
     reasons: tuple[str, ...]
 
     participle = "opaque"
@@ -281,7 +282,7 @@ class Opaque(Node, frozen=True, eq=False, kw_only=True):
 class Maintained(Node, frozen=True, eq=False, kw_only=True):
     """The changes of a table that is kept equal to its SQL over tables (`plan/maintained`)."""
 
-    table: str
+    table: NodeId
     """The id of the model: only this table is compared with the rows that the SQL gives now."""
     reads: tuple[Node, ...]
     """Its inputs: their changes, and their rows at rest."""
@@ -313,7 +314,7 @@ class Maintained(Node, frozen=True, eq=False, kw_only=True):
 class Output(Unary, frozen=True, eq=False, kw_only=True):
     """A stored model, or a view without readers."""
 
-    model: str
+    model: NodeId
     materialization: Materialization
     options: dict[str, Any] = {}
     """Options that the plan passes on: `state`, `group`, `on_bad_record`."""
@@ -390,7 +391,7 @@ class Output(Unary, frozen=True, eq=False, kw_only=True):
     @property
     def summary(self) -> str:
         keys = f" by {', '.join(self.keys)}" if self.keys else ""
-        return f"{self.operator} {self.model.removeprefix('model.')}{keys}{self._formats}"
+        return f"{self.operator} {self.model.shown_name}{keys}{self._formats}"
 
     @property
     def _formats(self) -> str:
@@ -412,9 +413,9 @@ class Output(Unary, frozen=True, eq=False, kw_only=True):
         )
 
 
-def reads_of(nodes: Iterable[Node]) -> dict[str, ReadColumns]:
+def reads_of(nodes: Iterable[Node]) -> dict[NodeId, ReadColumns]:
     """Return what the outputs among some nodes read of sources whose bad records make them fail."""
-    reads: dict[str, ReadColumns] = {}
+    reads: dict[NodeId, ReadColumns] = {}
     for node in nodes:
         for columns in node.reads if isinstance(node, Output) else ():
             reads[columns.relation] = (

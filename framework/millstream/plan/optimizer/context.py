@@ -8,6 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from millstream.core.cached_property import once
+from millstream.core.node_id import NodeId
 from millstream.core.types import Type
 from millstream.plan.nodes import Node, Plan
 from millstream.plan.optimizer.changes import ChangeHistory
@@ -17,17 +18,17 @@ from millstream.plan.walk import find_consumers
 class PlanHints(Struct, frozen=True):
     """Facts that SQL does not show; none of them changes a result."""
 
-    keeps: Mapping[str, float] = {}
+    keeps: Mapping[NodeId, float] = {}
     """By model id: the share of rows that its filter keeps."""
-    rows_per_second: Mapping[str, float] = {}
+    rows_per_second: Mapping[NodeId, float] = {}
     """By id of a relation."""
-    distinct: Mapping[tuple[str, str], int] = {}
+    distinct: Mapping[tuple[NodeId, str], int] = {}
     """By id of a relation and column: the approximate number of distinct values."""
     costs: Mapping[str, str] = {}
     """By Python function: low, medium, high."""
     returns: Mapping[str, Type] = {}
     """By Python function: its return type."""
-    keeps_by_span: Mapping[tuple[str, int, int], float] = {}
+    keeps_by_span: Mapping[tuple[NodeId, int, int], float] = {}
     """By model id and span of its SQL: the share of rows that its filter there keeps. Filters of other models
     may have been merged with it."""
     queries: Literal["shared", "stateless", "separate", "one"] = "shared"
@@ -40,7 +41,7 @@ class PlanChange(Struct, frozen=True):
     """One change by a rule, as a sentence that names models and columns."""
 
     what: str
-    models: tuple[str, ...] = ()
+    models: tuple[NodeId, ...] = ()
 
 
 Result = tuple[Plan, tuple[PlanChange, ...]]
@@ -55,7 +56,7 @@ class RuleContext:
         self,
         plan: Plan,
         hints: PlanHints,
-        switched_off: Mapping[str, frozenset[str]],
+        switched_off: Mapping[NodeId, frozenset[str]],
         changes: ChangeHistory | None = None,
     ) -> None:
         self.plan = plan

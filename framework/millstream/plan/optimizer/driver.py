@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes import GOOD_TEXT, Plan, with_good
 from millstream.plan.optimizer.changes import ChangeHistory
 from millstream.plan.optimizer.context import PlanChange, PlanHints, Rule, RuleContext
@@ -37,7 +38,7 @@ def optimize_plan(
     plan: Plan,
     rules: Sequence[Rule],
     hints: PlanHints | None = None,
-    switched_off: Mapping[str, frozenset[str]] | None = None,
+    switched_off: Mapping[NodeId, frozenset[str]] | None = None,
 ) -> OptimizedPlan:
     """Apply the rules in order, repeatedly, up to a fixed point."""
     steps: list[RuleStep] = []

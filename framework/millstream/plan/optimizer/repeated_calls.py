@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from msgspec import Struct
 
 from millstream.core.expressions import Expression
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Binary, Decode, Expand, Filter, Node, Output, Project, Union
 from millstream.plan.optimizer.context import RuleContext
 from millstream.plan.optimizer.needs import all_needs
@@ -34,7 +35,7 @@ def repeats_calls(context: RuleContext, rule: str, writers: Mapping[int, Output]
     needs = all_needs(context, rule).of
     outputs = _outputs_above(context)
     by_node: dict[int, _Calls] = {}
-    by_model: dict[str, _Calls] = {}
+    by_model: dict[NodeId, _Calls] = {}
     repeated: set[int] = set()
     for node in context.order:
         writer = writers.get(id(node))
@@ -52,9 +53,9 @@ def repeats_calls(context: RuleContext, rule: str, writers: Mapping[int, Output]
     return repeated
 
 
-def _outputs_above(context: RuleContext) -> Mapping[int, dict[str, Output]]:
+def _outputs_above(context: RuleContext) -> Mapping[int, dict[NodeId, Output]]:
     """Return the outputs above each node, by its `id`."""
-    outputs: dict[int, dict[str, Output]] = {}
+    outputs: dict[int, dict[NodeId, Output]] = {}
     for node in reversed(context.order):
         above = outputs.setdefault(id(node), {node.model: node} if isinstance(node, Output) else {})
         for below in node.inputs:
@@ -62,7 +63,9 @@ def _outputs_above(context: RuleContext) -> Mapping[int, dict[str, Output]]:
     return outputs
 
 
-def _in_its_query(context: RuleContext, node: Decode, writer: Output, readers: Mapping[str, Output]) -> bool:
+def _in_its_query(
+    context: RuleContext, node: Decode, writer: Output, readers: Mapping[NodeId, Output]
+) -> bool:
     """Return whether all readers of a topic run in the query that writes it."""
     if traits_of(writer.input).below:
         return True  # see `_Queries` of `bypass_topics`

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from millstream.core.errors import did_you_mean
+from millstream.core.node_id import NodeId
 from millstream.plan.optimizer.context import Rule
 from millstream.plan.optimizer.rules import ALWAYS, OPT_IN, RULES
 
@@ -27,13 +28,13 @@ def select_rules(setting: Setting, models: Iterable[Setting] = ()) -> tuple[Rule
 
 
 def switched_off(
-    models: Iterable[tuple[str, Mapping[str, Any]]], setting: Setting = None
-) -> dict[str, frozenset[str]]:
+    models: Iterable[tuple[NodeId, Mapping[str, Any]]], setting: Setting = None
+) -> dict[NodeId, frozenset[str]]:
     """Return, by model, the rules that don't apply to it: those that neither it nor the target selects."""
     settings = [(id_, options.get("optimize")) for id_, options in models]
     by_target = selected_rules(setting) & OPT_IN
     anywhere = {name for _, model_setting in settings for name in selected_rules(model_setting) & OPT_IN}
-    excluded: dict[str, frozenset[str]] = {}
+    excluded: dict[NodeId, frozenset[str]] = {}
     for id_, model_setting in settings:
         selected = selected_rules(model_setting)
         off = (frozenset(NAMES) - OPT_IN - ALWAYS - selected) | (anywhere - by_target - selected)

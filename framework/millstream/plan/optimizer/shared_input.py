@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from millstream.core.expressions import Expression, any_of
+from millstream.core.node_id import NodeId
 from millstream.core.types import BOOLEAN
 from millstream.plan.nodes import Filter, Item, Node, Project
 from millstream.plan.optimizer.paths import BasePath, Pieces
@@ -52,13 +53,13 @@ def either_of(alternatives: Sequence[Mapping[Pieces, Expression]]) -> Expression
     return any_of((sides[key] for key in sorted(sides)), BOOLEAN)
 
 
-def add_filter(base: Node, conditions: SharedConditions, models: tuple[str, ...]) -> Node:
+def add_filter(base: Node, conditions: SharedConditions, models: tuple[NodeId, ...]) -> Node:
     expressions = conditions.expressions
     return Filter(input=base, conditions=expressions, models=models) if expressions else base
 
 
 def with_keys(
-    node: Node, keys: Sequence[Expression], names: Sequence[str], models: tuple[str, ...]
+    node: Node, keys: Sequence[Expression], names: Sequence[str], models: tuple[NodeId, ...]
 ) -> tuple[Node, tuple[str, ...]]:
     """Return a node with columns for all keys, and their names; a key that is a column keeps its name."""
     column_names = tuple(key.column or name for key, name in zip(keys, names, strict=True))

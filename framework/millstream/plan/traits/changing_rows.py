@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from millstream.core.expressions import Expression
+from millstream.core.node_id import NO_NODE, NodeId
 from millstream.plan.nodes import Node, Opaque
 from millstream.plan.traits.values import Mode, Traits
 from millstream.sql.changing_functions import changing_function, special_time_in
 
 
-def changes_by_itself(node: Node, inputs: list[Traits], mode: Mode) -> tuple[str, str] | None:
+def changes_by_itself(node: Node, inputs: list[Traits], mode: Mode) -> tuple[str, NodeId] | None:
     """Return a function by which the rows of a node change by themselves, and the model that calls it.
 
     A row that comes from a record of a stream is computed once, so it keeps what the clock was then.
@@ -20,7 +21,7 @@ def changes_by_itself(node: Node, inputs: list[Traits], mode: Mode) -> tuple[str
         if input_traits.changes_by_itself:
             return input_traits.changes_by_itself
     called = _called(node)
-    return (called, next(iter(node.models), "")) if called else None
+    return (called, next(iter(node.models), NO_NODE)) if called else None
 
 
 def called_by(expression: Expression) -> str:

@@ -107,7 +107,7 @@ def _traits(node: Node, inputs: list[Traits]) -> Traits:
         case Decode():
             if not node.unique_by:
                 return Traits("append")
-            reference = node.relation.startswith("source.")
+            reference = node.relation.kind == "source"
             return Traits("upsert", node.unique_by, below=("table changes",) if reference else ())
         case Watermark():
             # Spark takes the last one for the event time of the rows (EventTimeWatermark.output).

@@ -8,6 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from millstream.core.node_id import NO_NODE, NodeId
 from millstream.plan.streaming import Kind
 
 Mode = Literal["append", "upsert", "static"]
@@ -25,10 +26,10 @@ class Traits(Struct, frozen=True):
     """The stateful steps, and the watermark, that its rows pass within their query."""
     spacings: tuple[Spacing, ...] = ()
     """For an upsert relation, its times with a known minimum distance."""
-    changes_by_itself: tuple[str, str] | None = None
+    changes_by_itself: tuple[str, NodeId] | None = None
     """For rows at rest and changes of a table: a function that gives other rows each time, and the id of the
     model that calls it."""
-    looks_up: str = ""
+    looks_up: NodeId = NO_NODE
     """For rows at rest: a table that they are read from, whose changes change them, if there is one."""
 
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.core.expressions import Expression, Piece, Ref, join_pieces, sql_literal
+from millstream.core.node_id import NodeId
 from millstream.core.types import BOOLEAN, STRING, UNKNOWN, Field, Type
 from millstream.formats.format import DecodedSql
 from millstream.formats.keys import KeyFormat
@@ -184,7 +185,7 @@ def bad_by(node: Decode, good: Container[str]) -> tuple[str, ...] | None:
     return tuple(sorted({name for validity in read_goods(node, good) for name in validity.columns}))
 
 
-def drops_by(output: Output) -> dict[str, str]:
+def drops_by(output: Output) -> dict[NodeId, str]:
     """Return the column by which a model drops the bad records of each source, if there is only one."""
     nodes = (node for node in in_order((output,)) if isinstance(node, Decode))
     goods = [(node.relation, read_goods(node, output.good)) for node in nodes]
@@ -271,7 +272,7 @@ def _raw(names: Sequence[str], records: str) -> tuple[Piece, ...]:
 
 def topic_of(node: Decode) -> str:
     """Return the topic's name in errors."""
-    return node.relation.rpartition(".")[2]
+    return node.relation.last_name
 
 
 def raise_error(node: Decode, records: str, reason: Sequence[Piece]) -> tuple[Piece, ...]:

@@ -124,7 +124,7 @@ def _located(expression: Expression, location: RowLocation) -> Expression:
 def _row_location(
     node: Project | Filter | Expand | Aggregate, keys: tuple[str, ...] | None = None
 ) -> RowLocation:
-    names = " and ".join(model.partition(".")[2] or model for model in node.models)
+    names = " and ".join(model.name for model in node.models)
     pieces: list[Piece] = [f"named_struct('model', {sql_literal(names)}"]
     for name in _keys(node.input) if keys is None else keys:
         pieces += [f", {sql_literal(name)}, cast(", Ref(name), " as string)"]

@@ -13,7 +13,7 @@ def node_name(node: Node) -> str:
             return f"{node.label}{suffix}"
         match node:
             case Decode():
-                return f"{node.relation.rpartition('.')[2]}{suffix}"
+                return f"{node.relation.last_name}{suffix}"
             case TopicScan():
                 return f"{node.topic}{suffix}"
             case Repartition(keys=keys):

@@ -8,6 +8,7 @@ from typing import TypeGuard
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from millstream.core.node_id import NodeId
 from millstream.plan.join_times import is_window
 from millstream.plan.nodes import Column, Decode, Dedupe, Node, Stateful, TemporalJoin, Watermark
 from millstream.plan.nodes.order import in_order
@@ -95,7 +96,7 @@ class CountedView(Struct, frozen=True, tag="counted"):
 
     name: str
     of: str
-    relation: str
+    relation: NodeId
     """The source."""
     good: tuple[str, ...] = ()
     """The columns by which models drop bad records; without any, the view itself drops those with `_bad`."""

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct
 
 from millstream.core.expressions import Expression, Ref, quote_name, render_sql
+from millstream.core.node_id import NodeId
 from millstream.queries.emit.draft import DELETED, Draft, FromSource, Lateral
 from millstream.queries.emit.fuse import JOINED_LATERALLY, unused_in
 from millstream.sql.trees import called_function
 
-Reads = Callable[[str], str]
+Reads = Callable[[NodeId], str]
 """Returns the view that a subquery reads for a relation, by the relation's id."""
 
 

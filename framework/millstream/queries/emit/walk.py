@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.core.expressions import Read, Ref, column_expression, quote_name
+from millstream.core.node_id import NodeId
 from millstream.core.types import UNKNOWN
 from millstream.plan.lasting_conditions import lasting_conditions
 from millstream.plan.nodes import (
@@ -117,7 +118,7 @@ class EmitOptions(Struct, frozen=True):
     """Names that no CTE may have."""
     locate_calls: bool = False
     """Pass the row's location to Python functions, unless `records` keeps the record for that."""
-    fails_by: Mapping[str, ReadColumns] = {}
+    fails_by: Mapping[NodeId, ReadColumns] = {}
     """What makes the query fail if it is bad, by source; by default, all that is decoded."""
     drops_by: frozenset[str] = frozenset()
     """The columns by which the models of the query drop bad records."""
@@ -140,7 +141,7 @@ def emit_sql(
     `deletes` keeps rows of upsert relations that no longer match, with `_deleted` true; leaves that are
     upsert relations then have this column.
     """
-    reads = reads or (lambda relation: relation.rpartition(".")[2])
+    reads = reads or (lambda relation: relation.last_name)
     return _Writer(leaf, reads, how or EmitOptions(), deletes=deletes).write(roots)
 
 
@@ -190,7 +191,7 @@ class _Writer:
         """Move a SELECT to a CTE, and return the SELECT of its columns."""
         name = unused_in(name or node_name(node), self.used)
         self.used.add(name.lower())
-        models = (model.rpartition(".")[2] for model in node.models)
+        models = (model.last_name for model in node.models)
         comment = ", ".join(model for model in models if model != name)
         self.ctes.append(EmittedCte(name, SelectWriter(draft, self.reads).text(), comment))
         return of_relation(name, draft.items.items(), deleted=draft.deleted is not None)
@@ -261,7 +262,7 @@ class _Writer:
                 return self._united(any_node)
             case Opaque():
                 return self._opaque(any_node)
-            case SeedScan(relation=""):
+            case SeedScan() if not any_node.relation:
                 return Draft({})
             case _:
                 raise NotWritableError(
@@ -325,7 +326,7 @@ class _Writer:
         return self.closed(union, node)
 
     def _opaque(self, node: Opaque) -> Draft:
-        names: dict[str, str] = {}
+        names: dict[NodeId, str] = {}
         words = _words(node)
         for relation, below in zip(node.relations, node.reads, strict=True):
             draft = self.drafts[id(below)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from millstream.core.node_id import NodeId
 from millstream.explain.savings import format_number
 from millstream.review.outputs import plain_names
 from millstream.review.summary import count_changed, count_of, find_lines, format_seconds, write_headline
@@ -196,7 +197,7 @@ def node_details(review: Review) -> str:
 
 def _node(node: NodeChange) -> str:
     kind = "" if node.kind == "model" else f"{node.kind.replace('_', ' ')} "
-    was = f" (was {escape_code(_plain(node.old_id))})" if node.old_id else ""
+    was = f" (was {escape_code(_plain(NodeId.parse(node.old_id)))})" if node.old_id else ""
     parts = [f"**{kind}{escape_code(_plain(node.id))}** {node.status}{was}, {_where(node)}", ""]
     parts += [f"- {escape_sentence(text)}" for text in node.what]
     if node.rows and node.kind == "model":
@@ -260,7 +261,7 @@ def _tests(column: ColumnChange) -> str:
 
 def _affected(nodes: Iterable[NodeChange]) -> Iterator[str]:
     yield "Not edited, but their rows or columns change with what they read:\n"
-    groups: dict[tuple[str, ...], list[str]] = {}
+    groups: dict[tuple[NodeId, ...], list[str]] = {}
     for node in nodes:
         groups.setdefault(node.because, []).append(_plain(node.id))
     for because, names in groups.items():
@@ -280,9 +281,8 @@ def _names(names: Iterable[str], most: int = _MOST_NAMES) -> str:
     return ", ".join(escape_code(name) for name in unique[:most]) + escape_text(more)
 
 
-def _plain(id_: str) -> str:
-    kind, _, name = id_.partition(".")
-    return name if kind in _NAMED else id_
+def _plain(id_: NodeId) -> str:
+    return id_.name if id_.kind in _NAMED else str(id_)
 
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#!|~$&])")

@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from millstream.core.node_id import NodeId
 from millstream.explain.savings import format_number
 from millstream.review.outputs import plain_names
 from millstream.review.summary import count_changed, count_of, find_lines, format_seconds, write_headline
@@ -71,8 +72,8 @@ _MARKS = {"added": "+", "removed": "-", "renamed": "~", "changed": "~", "affecte
 
 
 def _name(node: NodeChange) -> str:
-    was = f" (was {plain_names((node.old_id,))[0]})" if node.old_id else ""
-    return node.id.partition(".")[2] + was
+    was = f" (was {plain_names((NodeId.parse(node.old_id),))[0]})" if node.old_id else ""
+    return node.id.name + was
 
 
 def _column(column: ColumnChange) -> ReviewLine:

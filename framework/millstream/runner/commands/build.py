@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.deploy.checkpoints.applied import LastApply
 from millstream.deploy.checkpoints.deployed import write_manifest
 from millstream.deploy.checkpoints.files import last_begun, last_done, read_up_to, write_record
@@ -68,7 +69,7 @@ class BuildTests(Protocol):
     def before(self) -> bool:
         """Test before any model is built; return whether to go on."""
 
-    def built(self, query: str, models: frozenset[str], /) -> None:
+    def built(self, query: str, models: frozenset[NodeId], /) -> None:
         """Test models that a query has stored; called from several threads."""
 
     def after(self, results: RunResults, /) -> None: ...
@@ -78,7 +79,7 @@ class _NoTests:
     def before(self) -> bool:
         return True
 
-    def built(self, _query: str, _models: frozenset[str]) -> None:
+    def built(self, _query: str, _models: frozenset[NodeId]) -> None:
         pass
 
     def after(self, _results: RunResults) -> None:
@@ -102,7 +103,7 @@ def build_models(
         queries = [query for query in queries if stages_of_query(deployment, query.name)]
         started: list[StreamingQuery] = []
         ends = running.kafka.ends(single_writer_topics(queries))
-        failed: set[str] = set()
+        failed: set[NodeId] = set()
         waits = upstream_queries(queries)
         plain = [query for query in queries if _is_plain(stages_of_query(deployment, query.name))]
         ordered, after, shared = side_by_side(queries, waits, shared_reads(job, plain, running.spark))
@@ -118,7 +119,7 @@ def build_models(
 
         def run_and_test(query: Query, pair: SharedRead | None) -> QueryResult:
             if causes := sorted(failed.intersection(source.relation for source in query.sources)):
-                return _skipped(running, query, [cause.partition(".")[2] for cause in causes])
+                return _skipped(running, query, [cause.name for cause in causes])
             stages = stages_of_query(deployment, query.name)
             result = _run(running, query, stages, started, applied, pair)
             failed.update(result.left_out)
@@ -192,7 +193,7 @@ class _Try:
         self.counts = RecordCounts()
         self.changes = TableChanges()
         self.checkpoint = ""
-        self.backfilled: dict[str, dict[str, int]] = {}
+        self.backfilled: dict[NodeId, dict[NodeId, int]] = {}
 
 
 def _sum(query: Query, total: QueryResult, tried: _Try) -> QueryResult:
@@ -220,7 +221,7 @@ def _run(
     """Run a query; run it again if models fail on their own, without them, or if workers start too slowly."""
     engine.tell(QueryStarted(query))
     began = time.monotonic()
-    left_out: dict[str, Diagnostic] = {}
+    left_out: dict[NodeId, Diagnostic] = {}
     total = QueryResult(query.name, "success")
     slow_starts = 0
     while True:
@@ -282,7 +283,7 @@ def _once(
     query: Query,
     stages: Sequence[Stage],
     started: list[StreamingQuery],
-    left_out: dict[str, Diagnostic],
+    left_out: dict[NodeId, Diagnostic],
     applied: LastApply | None,
     tried: _Try,
     shared: SharedRead | None,
@@ -334,7 +335,7 @@ def _skipped(engine: Engine, query: Query, causes: Iterable[str]) -> QueryResult
     return result
 
 
-def unfinished_batch(engine: Engine, query: Query, checkpoint: str) -> dict[str, int]:
+def unfinished_batch(engine: Engine, query: Query, checkpoint: str) -> dict[NodeId, int]:
     """Return how many records of each source or model the batch reads; empty if no batch is unfinished."""
     begun, done = last_begun(engine.files, checkpoint), last_done(engine.files, checkpoint)
     if begun is None or begun == done:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from millstream.core.node_id import NodeId
 from millstream.deploy.checkpoints.dead_letter_offsets import sources_in
 from millstream.deploy.checkpoints.environments import files_at
 from millstream.deploy.checkpoints.files import (
@@ -35,7 +36,7 @@ class Orphan(Struct, frozen=True):
     """A folder or file among the checkpoints."""
     query: str
     """Its query; empty for what is recorded of a source."""
-    stored: tuple[str, ...]
+    stored: tuple[NodeId, ...]
     """Ids of the models, or of the source, that the project no longer has."""
     bytes: int
 

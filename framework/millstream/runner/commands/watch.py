@@ -9,6 +9,7 @@ from typing import NamedTuple
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
+from millstream.core.node_id import NodeId
 from millstream.engine.queries.batches import records_of_topics, state_of
 from millstream.engine.queries.counts import Observed, observe_counts, sum_counts
 from millstream.engine.queries.results import RecordCounts
@@ -33,7 +34,7 @@ class BatchProgress:
     collected while it runs.
     """
 
-    def __init__(self, relations: Mapping[str, str]) -> None:
+    def __init__(self, relations: Mapping[str, NodeId]) -> None:
         self._relations = relations
         self._rows: dict[int, int] = {}
         self._reads: dict[int, dict[str, int]] = {}
@@ -81,7 +82,7 @@ class BatchProgress:
         return sum_counts(self._observed.values())
 
     @property
-    def reads(self) -> dict[str, int]:
+    def reads(self) -> dict[NodeId, int]:
         """How many records of each source or model were read."""
         records = dict.fromkeys(self._relations.values(), 0)
         for batch in self._reads.values():

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.expressions import quote_name
+from millstream.core.node_id import NodeId
 from millstream.engine.python import functions
 from millstream.engine.queries import maintained
 from millstream.engine.queries.failures import reporting_spark_errors
@@ -54,7 +55,7 @@ class SampleRequest(Struct, frozen=True):
     project: Project
     catalog: Catalog
     """The catalog of the model and its ancestors."""
-    model: str
+    model: NodeId
     limit: int | None
     last: int
     """The number of records to read from the end of each partition."""
@@ -66,7 +67,7 @@ def compute_rows(question: SampleRequest, admin: Admin, spark: SparkSession) -> 
     """Return a model's rows, newest first if it has an event time; an aggregate has its final rows."""
     output = _output(question)
     _check_streaming(question, spark, output)
-    name, location = question.model.partition(".")[2], question.project.target.location
+    name, location = question.model.name, question.project.target.location
     with reporting_spark_errors(name, question.log, location):
         rows = _frame(question, admin, spark.newSession(), output)
         times = [time for time, _ in KnownTraits().of(output).watermarks if time in rows.columns]
@@ -77,7 +78,7 @@ def compute_rows(question: SampleRequest, admin: Admin, spark: SparkSession) -> 
 
 def source_rows(question: SampleRequest, spark: SparkSession) -> Answer:
     """Return rows of a source other than a topic."""
-    with reporting_spark_errors(question.model.partition(".")[2], question.log):
+    with reporting_spark_errors(question.model.name, question.log):
         rows = spark_source(spark, question.project, question.model).rows()
         declared = question.catalog.row_sources[question.model].columns
         names = {column.name for column in declared}.intersection(rows.columns)
@@ -175,14 +176,14 @@ def read_records(
 
 
 def _at_rest(session: SparkSession, read: StaticRead, question: SampleRequest) -> None:
-    kind, _, name = read.relation.partition(".")
+    kind, name = read.relation.kind, read.relation.name
     if kind == "seed":
         view_seed(session, read.view, question.project, question.project.seeds[name])
         return
     Tables(session, question.project, question.catalog).view(session, read)
 
 
-def with_ancestors(catalog: Catalog, models: frozenset[str]) -> Catalog:
+def with_ancestors(catalog: Catalog, models: frozenset[NodeId]) -> Catalog:
     """Return a catalog reduced to some models."""
     return replace(catalog, models={id_: spec for id_, spec in catalog.models.items() if id_ in models})
 

@@ -60,7 +60,7 @@ def measure_states(files: Files, checkpoints: str) -> list[OperatorSize]:
                 query=state.query,
                 id=state.id,
                 operator=state.operator.kind,
-                models=tuple(model.partition(".")[2] for model in state.operator.models),
+                models=tuple(model.name for model in state.operator.models),
                 rows=operator.rows if operator else None,
                 memory=operator.bytes if operator else None,
                 disk=files.size(f"{state.folder}/state/{state.id}"),

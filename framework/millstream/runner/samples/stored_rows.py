@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from millstream.core.errors import MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.engine.python import functions
 from millstream.engine.queries.newest_rows import latest_rows
 from millstream.engine.queries.seeds import view_seed
@@ -46,17 +47,17 @@ class NotBuiltError(Exception):
 class StoredRows(Struct, frozen=True):
     project: Project
     catalog: Catalog
-    traits: dict[str, Traits]
+    traits: dict[NodeId, Traits]
     admin: Callable[[], Admin]
-    above: Callable[[str], frozenset[str]]
+    above: Callable[[NodeId], frozenset[NodeId]]
     """Returns a relation and its ancestors."""
     log: str
     newest: int | None = None
     """At most this many of the newest records of each partition are read; None for all."""
 
-    def rows(self, session: SparkSession, relation: str) -> DataFrame:
+    def rows(self, session: SparkSession, relation: NodeId) -> DataFrame:
         """Return a relation's rows; for a topic with upserts, the newest of each key."""
-        kind, _, name = relation.partition(".")
+        kind, name = relation.kind, relation.name
         if kind == "seed" or (kind == "model" and relation not in self.catalog.models):
             view_seed(session, "seed_rows", self.project, self.project.seeds[name])
             return session.table("seed_rows")

@@ -13,6 +13,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from millstream.core.node_id import NodeId
 from millstream.engine.queries.failures import reporting_spark_errors
 from millstream.engine.spark.settings import state_settings
 from millstream.plan.from_sql.catalog import Catalog
@@ -69,9 +70,9 @@ def _feed(source: StreamRead, catalog: Catalog) -> ViewFeed:
 
 
 def _at_rest(
-    view: str, relation: str, catalog: Catalog, references: Mapping[str, Sequence[Column]]
+    view: str, relation: NodeId, catalog: Catalog, references: Mapping[NodeId, Sequence[Column]]
 ) -> LookupRows | OwnSeed:
-    kind, _, name = relation.partition(".")
+    kind, name = relation.kind, relation.name
     if kind == "seed":
         return OwnSeed(view, name)
     columns = references[relation] if kind == "source" else catalog.models[relation].columns

@@ -22,6 +22,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from millstream.core.expressions import quote_name
+from millstream.core.node_id import NodeId
 from millstream.engine.python import functions
 from millstream.engine.queries import counts as counting
 from millstream.engine.queries import maintained
@@ -108,7 +109,7 @@ class BatchOutput(Struct, frozen=True):
 
     batch: int
     output: str
-    """The model; empty for records, which have their topic."""
+    """The id of the model as text; empty for records, which have their topic."""
     kind: Literal["records", "rows"]
     rows: list[dict[str, Any]]
 
@@ -121,7 +122,7 @@ class TrialResult(Struct, frozen=True):
     """Rows of state that expired."""
 
 
-Stored = dict[str, dict[str, dict[str, Any]]]
+Stored = dict[NodeId, dict[str, dict[str, Any]]]
 """By table that keeps versions, and by key, the rows that earlier batches stored."""
 
 
@@ -363,12 +364,12 @@ def step_differences(
     newest()
     stored.createOrReplaceTempView(STORED)
     maintained.all_rows(session, plan.maintenance, plan.inputs)
-    changed, first = set[str](), True
+    changed, first = set[NodeId](), True
     for index, (read, old) in enumerate(zip(plan.inputs, before, strict=True)):
         feed = _feed(old, session.table(view_of("now", index))).localCheckpoint()
         old.createOrReplaceTempView(view_of("before", index))
         maintained.create_views(session, index, feed)
-        if read.relation.startswith("seed."):
+        if read.relation.kind == "seed":
             continue
         first = first and old.isEmpty()
         if not feed.isEmpty():

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from millstream.core.errors import Diagnostic, MillstreamError, os_reason
+from millstream.core.node_id import NodeId
 from millstream.project.folders import is_outside, local_path
 from millstream.project.values import Target
 from millstream.stores.delta.folder import DeltaFolder, delta_folder
@@ -59,7 +60,7 @@ class LocalDelta(Struct, frozen=True):
             message = f"the table '{table.name}' can't be read: {clean_error(str(error))[:300]}"
             raise MillstreamError(Diagnostic("MS847", message, None, remedy)) from None
 
-    def is_read(self, relation: str, offsets: Sequence[Mapping[str, Any]]) -> bool:
+    def is_read(self, relation: NodeId, offsets: Sequence[Mapping[str, Any]]) -> bool:
         folder, version = self._folder(relation), self._version(relation)
         if folder is None or version is None:
             return False
@@ -76,11 +77,11 @@ class LocalDelta(Struct, frozen=True):
         except (OSError, ValueError, KeyError):
             return False  # a build says what is wrong
 
-    def version(self, relation: str) -> str | None:
+    def version(self, relation: NodeId) -> str | None:
         version = self._version(relation)
         return None if version is None else "{} {}".format(*version)
 
-    def _version(self, relation: str) -> tuple[str, int] | None:
+    def _version(self, relation: NodeId) -> tuple[str, int] | None:
         """Return the id and the version of a table in a folder; None if there is none that can be read."""
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
@@ -93,7 +94,7 @@ class LocalDelta(Struct, frozen=True):
         except (DeltaError, OSError):
             return None
 
-    def _folder(self, relation: str) -> Path | None:
+    def _folder(self, relation: NodeId) -> Path | None:
         return local_path(self.tables.read(relation))
 
     def reached(self) -> str:

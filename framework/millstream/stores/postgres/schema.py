@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import Array, Map, Row
 from millstream.project.names import Environment, environment_name
 from millstream.project.secrets import Secret, mask_secrets, revealed_text
@@ -36,7 +37,7 @@ class PostgresSchema(Struct, frozen=True):
         if isinstance(self.password, str):
             force_setattr(self, "password", Secret(self.password))
 
-    def of(self, relation: str) -> PostgresSchema:
+    def of(self, relation: NodeId) -> PostgresSchema:
         """Return where a table is read."""
         if self.environment is None or not self.environment.defers(relation):
             return self

@@ -8,6 +8,7 @@ import psycopg
 from psycopg import sql
 
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.core.types import (
     BIGINT,
     BINARY,
@@ -110,7 +111,7 @@ def drop_table(schema: PostgresSchema, table: TableOutput) -> None:
         forget_records(connection, table.model)
 
 
-def forget_records(connection: Connection, relation: str) -> list[sql.Identifier]:
+def forget_records(connection: Connection, relation: NodeId) -> list[sql.Identifier]:
     """Delete what is recorded about a relation; return the tables of records that exist."""
     exists = "select to_regclass(%s) is not null"
     names = ((table, table.as_string(connection)) for table in (BATCHES, NEWEST, NOTES))
@@ -257,4 +258,4 @@ def _rebuild(table: TableOutput) -> str:
 
 
 def _model(table: TableOutput) -> str:
-    return table.model.removeprefix("model.")
+    return table.model.shown_name

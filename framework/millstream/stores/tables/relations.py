@@ -9,12 +9,13 @@ from msgspec import Struct
 
 from millstream.compile.manifest import ManifestNode
 from millstream.core.errors import Diagnostic, did_you_mean
+from millstream.core.node_id import NodeId
 from millstream.outputs.registry import KINDS, Materialization
 from millstream.sql.dialect_words import mentioned_names
 
 
 class StoredRelation(Struct, frozen=True):
-    id: str
+    id: NodeId
     name: str
     """The name in SQL: `totals`, `shop.products`."""
     kind: str
@@ -40,7 +41,7 @@ def relations_in(nodes: Iterable[ManifestNode]) -> dict[str, StoredRelation]:
     relations = [
         StoredRelation(
             node.id,
-            node.id.partition(".")[2],
+            node.id.name,
             kind,
             tuple((column.name, column.type) for column in node.columns),
             node.config,
@@ -52,7 +53,7 @@ def relations_in(nodes: Iterable[ManifestNode]) -> dict[str, StoredRelation]:
     return {relation.name.lower(): relation for relation in relations}
 
 
-def _seeds(node: ManifestNode, by_id: Mapping[str, ManifestNode]) -> tuple[str, ...]:
+def _seeds(node: ManifestNode, by_id: Mapping[NodeId, ManifestNode]) -> tuple[str, ...]:
     seeds: dict[str, None] = {}
     waiting = [node]
     while waiting:

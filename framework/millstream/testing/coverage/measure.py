@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from millstream.compile.manifest import ManifestNode
 from millstream.core.errors import MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes.order import in_order
 from millstream.plan.optimizer.driver import optimize_plan
 from millstream.plan.optimizer.rules.bypass_topics import bypass_topics
@@ -23,7 +24,7 @@ from millstream.testing.units.values import UnitTestCase
 
 
 def measure_coverage(
-    context: RunContext, test: UnitTestCase, nodes: Mapping[str, ManifestNode]
+    context: RunContext, test: UnitTestCase, nodes: Mapping[NodeId, ManifestNode]
 ) -> RowCoverage:
     """Return which branches the rows of a test take, except those that can't be counted."""
     from millstream.runner.samples.trial import as_batch

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.core.expressions import Expression, quote_name, render_sql
+from millstream.core.node_id import NO_NODE, NodeId
 from millstream.plan.nodes import Aggregate, Filter, Node, Output, Project
 from millstream.plan.nodes.order import in_order
 from millstream.queries.emit.steps import in_steps
@@ -27,7 +28,7 @@ _LONGEST = 90
 class CoveragePath(Struct, frozen=True):
     """A branch of a filter, a CASE or an IF that a row can take."""
 
-    model: str
+    model: NodeId
     kind: Literal["branch", "filter"]
     label: str
     condition: str
@@ -36,7 +37,7 @@ class CoveragePath(Struct, frozen=True):
 
 
 class RowCoverage(Struct, frozen=True):
-    models: frozenset[str]
+    models: frozenset[NodeId]
     """The models whose SQL was run."""
     ways: Mapping[CoveragePath, int]
     """How many rows took each branch."""
@@ -46,7 +47,7 @@ def find_ways(output: Output, lines: SourceLines) -> list[tuple[Node, list[Cover
     """Return the nodes of a plan as written that have branches, with their branches."""
     node_ways: list[tuple[Node, list[CoveragePath]]] = []
     for node in in_order((output,)):
-        model = node.models[0] if node.models else ""
+        model = node.models[0] if node.models else NO_NODE
         match node:
             case Filter(conditions=conditions):
                 ways = [way for condition in conditions for way in _filter(model, condition, lines)]
@@ -61,7 +62,7 @@ def find_ways(output: Output, lines: SourceLines) -> list[tuple[Node, list[Cover
     return node_ways
 
 
-def _filter(model: str, condition: Expression, lines: SourceLines) -> Iterable[CoveragePath]:
+def _filter(model: NodeId, condition: Expression, lines: SourceLines) -> Iterable[CoveragePath]:
     if condition.reads or condition.functions or not condition.deterministic:
         return
     sql, label = _sql(condition), _short(render_sql(condition))
@@ -70,7 +71,7 @@ def _filter(model: str, condition: Expression, lines: SourceLines) -> Iterable[C
     yield CoveragePath(model, "filter", f"no row is dropped: {label}", f"not coalesce({sql}, false)", line)
 
 
-def _branches(model: str, expression: Expression, lines: SourceLines) -> Iterable[CoveragePath]:
+def _branches(model: NodeId, expression: Expression, lines: SourceLines) -> Iterable[CoveragePath]:
     # A branch that depends on a lambda's variable or a subquery can't be evaluated outside of it.
     if expression.variables or expression.reads or expression.functions:
         return
@@ -81,7 +82,7 @@ def _branches(model: str, expression: Expression, lines: SourceLines) -> Iterabl
 
 
 def _lines(
-    model: str, expression: Expression, branches: Sequence[SqlBranch], lines: SourceLines
+    model: NodeId, expression: Expression, branches: Sequence[SqlBranch], lines: SourceLines
 ) -> Iterator[int]:
     """Yield the line of each branch; the SQL as written usually has the same branches in the same order."""
     written = [branch for one in find_branches(lines.text(model, expression)) for branch in one]

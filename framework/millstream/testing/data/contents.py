@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from millstream.compile.data_tests import DataTest, data_test, relations_of
 from millstream.compile.graph import build_graph
 from millstream.compile.manifest import Compiled
+from millstream.core.node_id import NodeId
 from millstream.kafka.logs import logs_of
 from millstream.local.broker.log_bounds import BrokerLogs
 from millstream.plan.from_sql.catalog import Catalog
@@ -25,7 +26,7 @@ from millstream.stores.local import local_tables, store_of
 from millstream.testing.digests import digest_values
 
 
-def contents_of(project: Project, compiled: Compiled, ids: Iterable[str]) -> dict[str, str]:
+def contents_of(project: Project, compiled: Compiled, ids: Iterable[NodeId]) -> dict[NodeId, str]:
     """Return a digest for each test whose result depends on nothing but its SQL and known stored rows."""
     if project.target.environment is not None:
         return {}  # what it reads from production is not known here
@@ -47,12 +48,12 @@ class _Read(Struct, frozen=True):
 
     compiled: Compiled
     catalog: Catalog
-    above: Callable[[str], frozenset[str]]
+    above: Callable[[NodeId], frozenset[NodeId]]
     test: DataTest
 
-    def relations(self) -> list[str]:
+    def relations(self) -> list[NodeId]:
         """Return the relations whose rows are stored, and the views between these and the test."""
-        ids: dict[str, None] = {}
+        ids: dict[NodeId, None] = {}
         waiting = sorted(relations_of(self.test))
         while waiting:
             if (id_ := waiting.pop()) not in ids:
@@ -75,7 +76,7 @@ class _Read(Struct, frozen=True):
             elif id_ in self.catalog.models and (topic := self.catalog.models[id_].materialization.topic):
                 yield topic
 
-    def tables(self) -> list[str]:
+    def tables(self) -> list[NodeId]:
         models = self.catalog.models
         return [id_ for id_ in self.relations() if id_ in models and models[id_].materialization.keeps_rows]
 
@@ -85,7 +86,7 @@ class _Read(Struct, frozen=True):
         return [stream_of(sources[id_].kind, id_) for id_ in self.relations() if id_ in sources]
 
     def digest(
-        self, logs: BrokerLogs | None, versions: Mapping[str, str | None], ends: Positions
+        self, logs: BrokerLogs | None, versions: Mapping[NodeId, str | None], ends: Positions
     ) -> str | None:
         """Return the digest of all that decides; None if something stored is unknown."""
         topics = [
@@ -111,11 +112,11 @@ class _Read(Struct, frozen=True):
             if (model := catalog.models.get(id_)) is not None:
                 yield replace(model, checks=(), promised=(), metrics=(), log=None)
 
-    def _is_view(self, id_: str) -> bool:
+    def _is_view(self, id_: NodeId) -> bool:
         model = self.catalog.models.get(id_)
         return model is not None and not model.materialization.stored_as
 
 
-def _version(project: Project, catalog: Catalog, table: str) -> str | None:
+def _version(project: Project, catalog: Catalog, table: NodeId) -> str | None:
     store = store_of(table, catalog.own_store(table), project.target)
     return local_tables(store, project.target, Path(project.root)).version(table)

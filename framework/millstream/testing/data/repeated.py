@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from millstream.compile.data_tests import RowTest, data_test
 from millstream.compile.manifest import Compiled, ManifestNode
 from millstream.core.errors import MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.deploy.values import DataTested
 from millstream.engine.spark.session import lost_jvm
 from millstream.project.values import Project
@@ -31,7 +32,7 @@ _NEWEST = 1000
 class RepeatedTests(Struct, frozen=True):
     project: Project
     compiled: Compiled
-    ids: frozenset[str]
+    ids: frozenset[NodeId]
     log: str
 
     def run(self, spark: SparkSession) -> Iterator[DataTested]:
@@ -78,7 +79,7 @@ class RepeatedTests(Struct, frozen=True):
 
 
 def repeated_tests(
-    project: Project, compiled: Compiled, models: Collection[str] | None, log: str
+    project: Project, compiled: Compiled, models: Collection[NodeId] | None, log: str
 ) -> RepeatedTests:
     """Return the tests of these models and their sources that a batch can't check."""
     ids = []

@@ -11,6 +11,7 @@ from typing import Any
 from millstream.compile.data_tests import DataTest, QueryTest, RowTest, TotalTest, data_test
 from millstream.compile.manifest import Compiled, ManifestNode
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.testing.data.result import DataTestResult, NotBuilt
 from millstream.testing.data.stored import StoredRelations
 from millstream.testing.styled_text import Line, styled_line
@@ -30,7 +31,7 @@ class DataTests:
     def __init__(self, compiled: Compiled, stored: StoredRelations) -> None:
         self._compiled = compiled
         self._stored = stored
-        self._results: dict[str, DataTestResult] = {}
+        self._results: dict[NodeId, DataTestResult] = {}
         self._lock = threading.Lock()
 
     def run(self, node: ManifestNode) -> DataTestResult | NotBuilt:
@@ -69,7 +70,7 @@ class DataTests:
                     self._run(view, [test])  # raises its error again
                 return self._results[test.id]
 
-    def _run_all(self, relation: str, view: str) -> None:
+    def _run_all(self, relation: NodeId, view: str) -> None:
         """Run all row and total tests of a relation in one pass."""
         from pyspark.errors import PySparkException
 

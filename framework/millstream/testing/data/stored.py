@@ -12,6 +12,7 @@ from millstream.compile.data_tests import NAMES, relation_id, sql_name
 from millstream.compile.graph import build_graph
 from millstream.compile.manifest import ManifestNode
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.project.folders import broker_folder
 from millstream.project.values import Project
 from millstream.testing.data.result import NotBuilt
@@ -29,7 +30,7 @@ class StoredRelations:
     def __init__(
         self,
         project: Project,
-        nodes: Mapping[str, ManifestNode],
+        nodes: Mapping[NodeId, ManifestNode],
         relations: UnitRelations,
         spark: Callable[[], SparkSession],
         log: str,
@@ -46,7 +47,7 @@ class StoredRelations:
         self._stack = ExitStack()
         self._session: SparkSession | None = None
         self._admin: Admin | None = None
-        self._views: dict[str, str | NotBuilt] = {}
+        self._views: dict[NodeId, str | NotBuilt] = {}
 
     @property
     def session(self) -> SparkSession:
@@ -54,11 +55,11 @@ class StoredRelations:
             self._session = self._spark().newSession()
         return self._session
 
-    def frame(self, relation: str) -> DataFrame | NotBuilt:
+    def frame(self, relation: NodeId) -> DataFrame | NotBuilt:
         view = self.view(relation)
         return view if isinstance(view, NotBuilt) else self.session.table(view)
 
-    def view(self, relation: str) -> str | NotBuilt:
+    def view(self, relation: NodeId) -> str | NotBuilt:
         if relation not in self._views:
             self._views[relation] = self._create_view(relation)
         return self._views[relation]
@@ -86,7 +87,7 @@ class StoredRelations:
         view = self.view(relation_id(match[2]))
         return view if isinstance(view, str) else match[0]
 
-    def _create_view(self, relation: str) -> str | NotBuilt:
+    def _create_view(self, relation: NodeId) -> str | NotBuilt:
         from millstream.runner.samples.stored_rows import NotBuiltError, StoredRows
 
         catalog, traits = self._relations.catalog, self._relations.traits
@@ -107,7 +108,7 @@ class StoredRelations:
             return NotBuilt(str(error))
         except MillstreamError as error:
             if any(diagnostic.code in {"MS827", "MS843"} for diagnostic in error.diagnostics):
-                return NotBuilt(relation.partition(".")[2])
+                return NotBuilt(relation.name)
             raise
         return f"global_temp.{name}"
 

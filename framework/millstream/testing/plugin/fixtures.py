@@ -9,6 +9,7 @@ import pytest
 from msgspec import Struct
 
 from millstream.core.errors import MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 from millstream.plan.nodes import Column
 from millstream.project.references import parse_reference
@@ -90,7 +91,7 @@ class ReadTopic(Struct, frozen=True):
         from millstream.runner.samples.trial import table_to_frame
 
         self.session.needs_jars = True
-        stored = self.session.stored.frame(parse_reference(name) or name)
+        stored = self.session.stored.frame(parse_reference(name) or NodeId("model", name))
         if isinstance(stored, NotBuilt):
             pytest.skip(f"'{stored.name}' has not been built")
         table, schema = stored.toArrow(), stored.schema.toNullable()

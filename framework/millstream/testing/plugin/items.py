@@ -27,7 +27,7 @@ class ProjectFile(pytest.File):
         names = [node.name for node in nodes]
         items: list[ProjectItem] = []
         for node in nodes:
-            name = node.name if names.count(node.name) == 1 else node.id.partition(".")[2]
+            name = node.name if names.count(node.name) == 1 else node.id.name
             kind = UnitItem if node.kind == "unit_test" else DataItem
             items.append(kind.from_parent(self, name=name, node=node, tests=self.tests))
         yield from sorted(items, key=lambda item: item.reportinfo()[1] or 0)

@@ -12,6 +12,7 @@ import pytest
 from msgspec import Struct
 
 from millstream.compile.manifest import ManifestNode
+from millstream.core.node_id import NodeId
 from millstream.project.settings import read_settings
 from millstream.project.values import UnitTest
 from millstream.results.test_results import MissedPath, ModelCoverage
@@ -31,7 +32,7 @@ class TestRequest(Struct, frozen=True):
     """What `millstream test` requests from a run of pytest."""
 
     options: ProjectOptions = ProjectOptions()
-    ids: frozenset[str] | None = None
+    ids: frozenset[NodeId] | None = None
     """The tests to run; None: all, including those in Python."""
     strict: bool = False
     """Relations that have not been built are errors."""
@@ -124,7 +125,7 @@ class ProjectTests:
 
 
 def summarize_coverage(
-    runs: Sequence[tuple[str, RowCoverage]], nodes: Mapping[str, ManifestNode]
+    runs: Sequence[tuple[NodeId, RowCoverage]], nodes: Mapping[NodeId, ManifestNode]
 ) -> tuple[ModelCoverage, ...]:
     """Add up the runs for each model; each run comes with the id of the tested model."""
     ways: dict[CoveragePath, int] = {}
@@ -154,9 +155,9 @@ def summarize_coverage(
 
 def coverage_lines(models: Sequence[ModelCoverage]) -> Iterator[str]:
     """Yield a line for each model, and below it its branches that are not reached, with their locations."""
-    width = max((len(model.id) for model in models), default=0)
+    width = max((len(str(model.id)) for model in models), default=0)
     for model in models:
-        name = model.id.partition(".")[2]
+        name = model.id.name
         counts = f"{model.reached} of {model.ways} branches" if model.ways else "no branches"
         yield f"{name:<{width}}  {model.tests:>3} tests  {counts if model.run else 'no unit test runs it'}"
         for missed in model.missed:

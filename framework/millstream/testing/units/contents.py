@@ -12,6 +12,7 @@ from typing import Any
 from millstream.compile.graph import build_graph
 from millstream.compile.manifest import Compiled
 from millstream.compile.snapshot import inputs_digest
+from millstream.core.node_id import NodeId
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.project.values import Project, UnitTest
 from millstream.queries.topology import read_catalog
@@ -28,9 +29,9 @@ _VARYING = re.compile(
 """Names in Python whose values may change although no file does."""
 
 
-def unit_contents(project: Project, compiled: Compiled, ids: Iterable[str]) -> dict[str, str]:
+def unit_contents(project: Project, compiled: Compiled, ids: Iterable[NodeId]) -> dict[NodeId, str]:
     """Return a digest for each unit test whose result depends on nothing but the project's files."""
-    tests = {f"unit_test.{unit.model}.{unit.name}": unit for unit in project.unit_tests}
+    tests = {NodeId("unit_test", f"{unit.model}.{unit.name}"): unit for unit in project.unit_tests}
     dependencies = _Dependencies(
         project, compiled, read_catalog(compiled), build_graph(compiled.manifest.nodes).ancestors
     )
@@ -42,19 +43,23 @@ class _Dependencies:
     """What decides the results of tests."""
 
     def __init__(
-        self, project: Project, compiled: Compiled, catalog: Catalog, above: Callable[[str], frozenset[str]]
+        self,
+        project: Project,
+        compiled: Compiled,
+        catalog: Catalog,
+        above: Callable[[NodeId], frozenset[NodeId]],
     ) -> None:
         self._project = project
         self._compiled = compiled
         self._catalog = catalog
         self._above = above
         self._root = Path(project.root)
-        self._digests: dict[str, str | None] = {}
+        self._digests: dict[NodeId, str | None] = {}
         """Of relations."""
 
     def digest(self, unit: UnitTest) -> str | None:
         """Return a digest; None if more than files decides."""
-        model = f"model.{unit.model}"
+        model = NodeId("model", unit.model)
         relations = sorted({model, *self._above(model)})
         made_from = self._whole_project if _overrides(unit.body) else self._relations(relations)
         if made_from is None or self._python_varies(relations):
@@ -63,12 +68,12 @@ class _Dependencies:
         contents = (file and file.read_bytes() for file in files)
         return digest_values([unit.model, unit.chain, repr(unit.body), *made_from, *contents])
 
-    def _relations(self, relations: Iterable[str]) -> list[Any] | None:
+    def _relations(self, relations: Iterable[NodeId]) -> list[Any] | None:
         """Return what relations are made from; None if their SQL depends on the clock or on chance."""
         digests = [self._relation(id_) for id_ in relations]
         return None if None in digests else [self._catalog.target, self._catalog.functions, *digests]
 
-    def _relation(self, id_: str) -> str | None:
+    def _relation(self, id_: NodeId) -> str | None:
         if id_ not in self._digests:
             catalog = self._catalog
             spec = (id_, catalog.sources.get(id_), catalog.seeds.get(id_), catalog.models.get(id_))
@@ -90,7 +95,7 @@ class _Dependencies:
         inputs = inputs_digest(self._root, project.settings, project.target, project.vars)
         return [inputs, environment, project.imported, project.libraries]
 
-    def _python_varies(self, relations: Iterable[str]) -> bool:
+    def _python_varies(self, relations: Iterable[NodeId]) -> bool:
         called = {name for id_ in relations for name in self._compiled.manifest.nodes[id_].functions}
         paths = {self._project.functions[name].path for name in called}
         paths.update(path for path in self._project.imported if called and path.endswith(".py"))

@@ -9,7 +9,7 @@ from yaml.nodes import MappingNode, Node, SequenceNode
 from millstream.core.errors import Diagnostic
 from millstream.core.text import FileText, Location
 from millstream.project.files import File, read_file
-from millstream.project.references import parse_reference
+from millstream.project.references import model_in
 from millstream.project.values import UnitTest
 from millstream.project.yaml import location_of, mapping_entries, parse_yaml
 
@@ -82,5 +82,4 @@ class YamlFiles:
 
 def tested_model(written: str) -> str:
     """Return the name of the tested model, without the `+` that also computes the models upstream."""
-    bare = written.strip().removeprefix("+")
-    return (parse_reference(bare) or bare).removeprefix("model.")
+    return model_in(written.strip().removeprefix("+"))

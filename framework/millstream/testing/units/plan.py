@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from millstream.compile.manifest import ManifestNode
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import NO_NODE, NodeId
 from millstream.plan.durations import duration_millis
 from millstream.plan.from_sql.plan import build_plan
 from millstream.plan.nodes import Output, Plan, TopicScan, Watermark
@@ -34,7 +35,7 @@ class UnitTestPlan(Struct, frozen=True):
     traits: Traits
     dead_letters: tuple[Query, ...] = ()
     """Other queries that write the dead letters of records that can't be decoded."""
-    references: Mapping[str, Query] = {}
+    references: Mapping[NodeId, Query] = {}
     """For each reference topic, the query that stores its newest rows."""
     delay: int = 0
     """The delay of the watermark in milliseconds."""
@@ -53,7 +54,7 @@ class UnitTestPlan(Struct, frozen=True):
 
 
 def plan_unit_test(
-    test: UnitTestCase, relations: UnitRelations, nodes: Mapping[str, ManifestNode]
+    test: UnitTestCase, relations: UnitRelations, nodes: Mapping[NodeId, ManifestNode]
 ) -> UnitTestPlan:
     """Return the query of the tested model over the test's rows, optimized as in production."""
     needed = _needed(test, relations, nodes)
@@ -96,15 +97,17 @@ def plan_unit_test(
     )
 
 
-def _needed(test: UnitTestCase, relations: UnitRelations, nodes: Mapping[str, ManifestNode]) -> set[str]:
+def _needed(
+    test: UnitTestCase, relations: UnitRelations, nodes: Mapping[NodeId, ManifestNode]
+) -> set[NodeId]:
     """Return the models whose SQL is run; raise if the test gives no rows for what they read."""
-    needed, used, diagnostics = {test.model}, set[str](), list[Diagnostic]()
+    needed, used, diagnostics = {test.model}, set[NodeId](), list[Diagnostic]()
     waiting = [test.model]
     while waiting:
         model = waiting.pop()
         for parent in nodes[model].depends_on:
             used.add(parent)
-            if parent in test.relations or parent.startswith("seed."):
+            if parent in test.relations or parent.kind == "seed":
                 continue
             if parent in relations.catalog.models and test.chain:
                 if relations.catalog.models[parent].materialization.at_rest:
@@ -122,30 +125,30 @@ def _needed(test: UnitTestCase, relations: UnitRelations, nodes: Mapping[str, Ma
     return needed
 
 
-def _missing_input(test: UnitTestCase, model: str, parent: str) -> Diagnostic:
+def _missing_input(test: UnitTestCase, model: NodeId, parent: NodeId) -> Diagnostic:
     shown = _written(parent)
     message = f"'{_name(model)}' reads {shown}, but the test gives no rows for it"
     quoted = f'"{shown}"' if "," in shown else shown  # a comma would end the value
     remedy = f"add - {{input: {quoted}, rows: []}}"
-    if parent.startswith("model.") and not test.chain:
+    if parent.kind == "model" and not test.chain:
         remedy += f", or test the chain: model: +{_name(model)}"
     return test.diagnostic("MS653", message, remedy)
 
 
-def _written(id_: str) -> str:
-    kind, _, name = id_.partition(".")
+def _written(id_: NodeId) -> str:
+    kind, name = id_.kind, id_.name
     return "source('{}', '{}')".format(*name.split(".")) if kind == "source" else f"ref('{name}')"
 
 
-def _unread(test: UnitTestCase, relation: str) -> Diagnostic:
+def _unread(test: UnitTestCase, relation: NodeId) -> Diagnostic:
     message = f"'{_name(test.model)}' does not read '{_name(relation)}'"
     return test.diagnostic("MS654", message, "remove this input, or test a model that reads it")
 
 
-def _not_testable(test: UnitTestCase, message: str, relation: str = "") -> Diagnostic:
+def _not_testable(test: UnitTestCase, message: str, relation: NodeId = NO_NODE) -> Diagnostic:
     relation_text = f"'{_name(relation)}'" if relation else "a model that is closer to it"
     return test.diagnostic("MS657", message, f"give the rows of {relation_text}")
 
 
-def _name(id_: str) -> str:
-    return id_.partition(".")[2]
+def _name(id_: NodeId) -> str:
+    return id_.name

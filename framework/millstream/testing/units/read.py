@@ -8,6 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from millstream.core.errors import Diagnostic, did_you_mean
+from millstream.core.node_id import NodeId
 from millstream.project.references import parse_reference
 from millstream.project.values import UnitTest
 from millstream.testing.units.convert import WrongValueError, convert_value, to_bytes, to_timestamp
@@ -45,7 +46,7 @@ class _Reader(RowReader):
         self.relations = relations
 
     def test(self) -> UnitTestCase | None:
-        body, model = self.unit.body, f"model.{self.unit.model}"
+        body, model = self.unit.body, NodeId("model", self.unit.model)
         relation = self.relations.find(model)
         if relation is None or model not in self.relations.catalog.models:
             self.report(("model",), "MS656", f"model '{self.unit.model}' is disabled", "enable it")
@@ -70,7 +71,7 @@ class _Reader(RowReader):
             message = f"'{name}' can't be combined with steps"
             self.report((name,), "MS656", message, "move it into a step", key=True)
         return UnitTestCase(
-            id=f"unit_test.{self.unit.model}.{self.unit.name}",
+            id=NodeId("unit_test", f"{self.unit.model}.{self.unit.name}"),
             name=self.unit.name,
             model=model,
             location=self._location(("name",)),
@@ -102,10 +103,10 @@ class _Reader(RowReader):
 
     def _input(self, body: Mapping[str, Any], path: NodePath) -> StepInput | None:
         id_ = parse_reference(str(body["input"]))
-        relation = self.relations.find(id_, f"model.{self.unit.model}") if id_ else None
+        relation = self.relations.find(id_, NodeId("model", self.unit.model)) if id_ else None
         if relation is None:
             relations = [*self.relations.catalog.models, *self.relations.catalog.sources]
-            remedy = did_you_mean(id_ or str(body["input"]), relations, "write ref('model')")
+            remedy = did_you_mean(str(id_ or body["input"]), map(str, relations), "write ref('model')")
             self.report((*path, "input"), "MS654", f"'{body['input']}' is not a relation", remedy)
             return None
         if body.get("fixture"):

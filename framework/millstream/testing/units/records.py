@@ -10,6 +10,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from millstream.core.errors import MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.core.types import BINARY, STRING, Array, Field, Map, Row, Type
 from millstream.formats.keys import KeyFormat, written_key
 from millstream.formats.registry import DEFAULT, KEY, Encoding, format_of
@@ -33,17 +34,17 @@ class RecordEncoder:
         self.test = test
         self.project = project
         self.relations = relations
-        self._offsets: dict[tuple[str, int], int] = {}
+        self._offsets: dict[tuple[NodeId, int], int] = {}
 
-    def records(self, relation: str, topic: str, rows: Iterable[GivenRow]) -> tuple[dict[str, Any], ...]:
+    def records(self, relation: NodeId, topic: str, rows: Iterable[GivenRow]) -> tuple[dict[str, Any], ...]:
         try:
             return tuple(self._record(relation, topic, row) for row in rows)
         except UnfitError as error:
-            message = f"a row of {relation.partition('.')[2]} can't be encoded: {error}"
+            message = f"a row of {relation.name} can't be encoded: {error}"
             remedy = "give the bytes of the record instead: `_value: …`"
             raise MillstreamError(self.test.diagnostic("MS651", message, remedy)) from None
 
-    def _record(self, relation: str, topic: str, row: GivenRow) -> dict[str, Any]:
+    def _record(self, relation: NodeId, topic: str, row: GivenRow) -> dict[str, Any]:
         partition = row.metadata.get("_partition", 0)
         offset = self._offsets.get((relation, partition), 0)
         self._offsets[relation, partition] = offset + 1
@@ -60,7 +61,7 @@ class RecordEncoder:
             "headers": row.metadata.get("_headers"),
         }
 
-    def _key(self, relation: str, row: GivenRow) -> bytes | None:
+    def _key(self, relation: NodeId, row: GivenRow) -> bytes | None:
         source = self.project.topic(relation)
         if source is None or source.key is None:
             return None
@@ -69,7 +70,7 @@ class RecordEncoder:
             return None
         return KeyFormat(source.key.format, source.key.type).encode(_finite(value))
 
-    def _value(self, relation: str, row: GivenRow) -> bytes | None:
+    def _value(self, relation: NodeId, row: GivenRow) -> bytes | None:
         catalog = self.relations.catalog
         topic = catalog.topics.get(relation)
         fields = topic.fields if topic else catalog.models[relation].columns
@@ -79,7 +80,7 @@ class RecordEncoder:
         typed = [Field(column.name, column.type) for column in fields]
         return format_of(self._encoding(relation)).local.encode(_finite(values), typed)
 
-    def _encoding(self, relation: str) -> Encoding:
+    def _encoding(self, relation: NodeId) -> Encoding:
         catalog = self.relations.catalog
         if topic := catalog.topics.get(relation):
             return topic.format

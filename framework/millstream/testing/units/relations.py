@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from millstream.core.node_id import NO_NODE, NodeId
 from millstream.core.types import Type
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.from_sql.plan import StandIn, streamed_versions, traits_of_models
@@ -16,7 +17,7 @@ RECORD = ("_key", "_partition", "_timestamp", "_headers", "_value")
 
 
 class UnitRelation(Struct, frozen=True):
-    id: str
+    id: NodeId
     columns: dict[str, Type]
     """The columns that rows can give."""
     derived: dict[str, str] = {}
@@ -41,10 +42,10 @@ class UnitRelations:
         self.streamed = streamed_versions(catalog)
         """By model, the reference topics whose records it reads as they come, as of a time."""
 
-    def stand_in(self, id_: str) -> StandIn:
+    def stand_in(self, id_: NodeId) -> StandIn:
         return StandIn(self.catalog.models[id_], self.traits[id_])
 
-    def find(self, id_: str, model: str = "") -> UnitRelation | None:
+    def find(self, id_: NodeId, model: NodeId = NO_NODE) -> UnitRelation | None:
         """Return a relation as a model reads it, by its id; `model.x` is a seed if no model has that name."""
         topic, streamed = self.catalog.topics.get(id_), id_ in self.streamed.get(model, ())
         if topic is not None and topic.versions and not streamed:
@@ -63,12 +64,12 @@ class UnitRelations:
             spec = self.catalog.models[id_]
             sent = (HEADERS,) if spec.materialization.sends_records else ()
             return UnitRelation(id_, _typed(spec.columns), metadata=metadata, sent=sent)
-        seed = f"seed.{id_.partition('.')[2]}"
+        seed = NodeId("seed", id_.name)
         if seed in self.catalog.seeds:
             return UnitRelation(seed, _typed(self.catalog.seeds[seed].columns))
         return None
 
-    def stored(self, id_: str) -> tuple[tuple[Column, ...], tuple[str, ...]] | None:
+    def stored(self, id_: NodeId) -> tuple[tuple[Column, ...], tuple[str, ...]] | None:
         """Return the columns and keys of rows that a test gives as a table has them; None for records."""
         if (topic := self.catalog.topics.get(id_)) is not None:
             versions = stored_versions(topic, at_rest=False)

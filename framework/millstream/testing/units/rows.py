@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from millstream.core.errors import Diagnostic, did_you_mean
+from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 from millstream.project.values import UnitTest
 from millstream.testing.units.convert import (
@@ -43,7 +44,7 @@ class RowReader:
         self.unit = unit
         self.zone = zone
         self.diagnostics: list[Diagnostic] = []
-        self._unknown: set[tuple[str, str]] = set()
+        self._unknown: set[tuple[NodeId, str]] = set()
         """Columns that relations do not have, each reported at its first row."""
 
     def report(self, path: NodePath, code: str, message: str, remedy: str, *, key: bool = False) -> None:
@@ -163,7 +164,7 @@ class RowReader:
         if (relation.id, name) in self._unknown:
             return None
         self._unknown.add((relation.id, name))
-        shown = relation.id.partition(".")[2]
+        shown = relation.id.name
         derived = {derived_column.lower(): inputs for derived_column, inputs in relation.derived.items()}
         if (inputs := derived.get(name.lower())) is not None:
             message = f"'{name}' of {shown} is computed when a record is decoded"

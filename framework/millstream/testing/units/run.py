@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct, structs
 
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Column
 from millstream.project.values import Project
 from millstream.queries.values import ChangesRead, Query, TopicRead
@@ -180,11 +181,11 @@ class UnitTestRun:
     def _all_at_rest(self, query: Query, visible: Sequence[MicroBatch]) -> tuple[AtRest, ...]:
         return tuple(self._at_rest(read.view, read.relation, visible) for read in query.reads)
 
-    def _at_rest(self, view: str, relation: str, visible: Sequence[MicroBatch]) -> AtRest:
+    def _at_rest(self, view: str, relation: NodeId, visible: Sequence[MicroBatch]) -> AtRest:
         from millstream.runner.samples.trial import LookupRows, OwnSeed, ReferenceTopic, columns_to_ddl
 
         rows = tuple(row for batch in visible for row in batch.rows.get(relation, ()))
-        kind, _, name = relation.partition(".")
+        kind, name = relation.kind, relation.name
         if kind == "seed" and relation not in self.test.relations:
             return OwnSeed(view, name)
         stored = self.context.relations.stored(relation)
@@ -208,7 +209,7 @@ class UnitTestRun:
             step = batches[output_rows.batch].step
             if output_rows.kind == "records":
                 rows += [(step, self._decoded(record)) for record in output_rows.rows]
-            elif output_rows.output == self.test.model:
+            elif output_rows.output == str(self.test.model):
                 rows += [(step, self._typed(row)) for row in output_rows.rows]
         return rows
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from millstream.core.node_id import NodeId
 from millstream.testing.units.plan import UnitTestPlan
 from millstream.testing.units.values import GivenRow, UnitTestCase
 
@@ -15,7 +16,7 @@ class MicroBatch(Struct, frozen=True):
     """A micro-batch with the rows of each relation."""
 
     step: int
-    rows: Mapping[str, tuple[GivenRow, ...]] = {}
+    rows: Mapping[NodeId, tuple[GivenRow, ...]] = {}
     last: bool = False
     """The last batch of its step, after which event time advances."""
     reached: int | None = None

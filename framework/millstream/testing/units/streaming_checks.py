@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from millstream.compile.manifest import Compiled
 from millstream.core.errors import MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Plan
 from millstream.project.values import Project
 from millstream.queries.topology import Topology, compiled_topology, physical_of
@@ -32,7 +33,7 @@ class StreamingChecks:
         self._lock = threading.Lock()
         self._errors: dict[str, MillstreamError | None] = {}
 
-    def check(self, model: str, plan: UnitTestPlan) -> None:
+    def check(self, model: NodeId, plan: UnitTestPlan) -> None:
         """Raise if Spark refuses a query that computes the model; for an unread view, the test's query."""
         with self._lock:
             queries = [query for query in self._queries if model in query.models]

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from millstream.core.errors import Diagnostic
+from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 
 DELETED = "_deleted"
@@ -26,7 +27,7 @@ class GivenRow(Struct, frozen=True):
 
 
 class StepInput(Struct, frozen=True):
-    relation: str
+    relation: NodeId
     """The id of its node."""
     rows: tuple[GivenRow, ...]
 
@@ -59,10 +60,10 @@ class Overrides(Struct, frozen=True):
 
 
 class UnitTestCase(Struct, frozen=True):
-    id: str
+    id: NodeId
     """The id of its node."""
     name: str
-    model: str
+    model: NodeId
     """The id of the tested model."""
     location: Location
     steps: tuple[UnitStep, ...]
@@ -82,7 +83,7 @@ class UnitTestCase(Struct, frozen=True):
     error_location: Location | None = None
 
     @property
-    def relations(self) -> frozenset[str]:
+    def relations(self) -> frozenset[NodeId]:
         return frozenset(step_input.relation for step in self.steps for step_input in step.inputs)
 
     @property

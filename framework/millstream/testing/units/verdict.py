@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from millstream.compile.manifest import ManifestNode
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.core.text import FileText, Location
 from millstream.testing.styled_text import Line, StyledPiece, styled_line
 from millstream.testing.units.diff_table import diff_lines
@@ -37,11 +38,11 @@ class UnitVerdict(Struct, frozen=True):
         return not self.diagnostics
 
 
-def judge_test(context: RunContext, test: UnitTestCase, nodes: Mapping[str, ManifestNode]) -> UnitVerdict:
+def judge_test(context: RunContext, test: UnitTestCase, nodes: Mapping[NodeId, ManifestNode]) -> UnitVerdict:
     """Run a test; raise if the test itself is invalid, return what is wrong with the model."""
     plan = plan_unit_test(test, context.relations, nodes)
     if test.strict and not plan.stateful:
-        model = test.model.partition(".")[2]
+        model = test.model.name
         message = f"'{model}' keeps no state, so micro-batches don't matter"
         raise MillstreamError(test.diagnostic("MS656", message, "remove strict"))
     try:
@@ -205,8 +206,8 @@ class _Comparison(Struct, frozen=True):
         diagnostic = self.diagnostic("MS659", message, self.test.location, remedy)
         return UnitVerdict((diagnostic,), tuple(lines), self.computed)
 
-    def _record_keys(self) -> dict[str, tuple[str, ...]]:
-        keys: dict[str, tuple[str, ...]] = {}
+    def _record_keys(self) -> dict[NodeId, tuple[str, ...]]:
+        keys: dict[NodeId, tuple[str, ...]] = {}
         for relation in self.test.relations:
             source = self.context.project.topic(relation)
             model = self.context.relations.catalog.models.get(relation)
@@ -243,9 +244,9 @@ def _text(root: Path, path: str) -> FileText:
         return FileText(path, "")
 
 
-Item = tuple[str, GivenRow]
+Item = tuple[NodeId, GivenRow]
 """A row with its relation."""
-Keys = Mapping[str, tuple[str, ...]]
+Keys = Mapping[NodeId, tuple[str, ...]]
 """The key columns of each relation; rows with the same key keep their order."""
 
 
@@ -295,7 +296,7 @@ def _other_order(rows: list[Item], keys: Keys) -> list[Item]:
     return list(chain.from_iterable(reversed(groups.values())))
 
 
-def _lane(relation: str, row: GivenRow, keys: Keys) -> str:
+def _lane(relation: NodeId, row: GivenRow, keys: Keys) -> str:
     """Return the relation, partition and key of a row; rows that share them keep their order."""
     key = [row.values.get(name) for name in keys.get(relation, ())]
     return repr((relation, row.metadata.get("_partition"), row.metadata.get("_key"), key))
@@ -305,7 +306,7 @@ def _batches(steps: Sequence[Sequence[list[Item]]]) -> tuple[MicroBatch, ...]:
     batches: list[MicroBatch] = []
     for index, parts in enumerate(steps):
         for number, rows in enumerate(parts, start=1):
-            by_relation: dict[str, tuple[GivenRow, ...]] = {}
+            by_relation: dict[NodeId, tuple[GivenRow, ...]] = {}
             for relation, row in rows:
                 by_relation[relation] = (*by_relation.get(relation, ()), row)
             batches.append(MicroBatch(index, by_relation, last=number == len(parts)))

@@ -27,6 +27,7 @@ from support.plans import (
 )
 from support.rows import Row, RowFailedError, result
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import INT
 from millstream.plan.nodes import Node, Plan
 from millstream.plan.optimizer.context import PlanChange, PlanHints, RuleContext
@@ -36,7 +37,7 @@ from millstream.plan.streaming import SeparateQueryError
 from millstream.plan.traits import NotIncrementalError, all_traits
 
 COLUMNS = ("a", "b", "c")
-HINTS = PlanHints(returns={"py_f": INT}, keeps={"m": 0.5})
+HINTS = PlanHints(returns={"py_f": INT}, keeps={NodeId("model", "m"): 0.5})
 
 _CONDITIONS = st.lists(
     st.sampled_from(

@@ -16,6 +16,7 @@ from support.plans import (
     where,
 )
 
+from millstream.core.node_id import NodeId
 from millstream.plan.optimizer.rules.broadcast_lookups import broadcast_lookups
 
 
@@ -37,7 +38,9 @@ def test_a_table_may_be_large():
 @pytest.mark.parametrize(("count", "small"), [(1000, True), (50_000_000, False)])
 def test_a_table_is_as_large_as_hints_say(count, small):
     before = plan(lookup(topic("a"), table("id"), "a = id"))
-    rewritten = applied(broadcast_lookups, before, PlanHints(distinct={("model.users", "id"): count}))
+    rewritten = applied(
+        broadcast_lookups, before, PlanHints(distinct={(NodeId("model", "users"), "id"): count})
+    )
     assert ("(broadcast)" in plan_text(rewritten)) == small
 
 

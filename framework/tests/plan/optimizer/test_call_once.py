@@ -1,5 +1,6 @@
 from support.plans import becomes, plan, select, sql, stays, topic, where
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import INT
 from millstream.plan.optimizer.calls import separable_calls, with_column
 from millstream.plan.optimizer.context import PlanHints
@@ -135,7 +136,7 @@ def test_a_filter_that_others_read_is_not_touched():
 
 def test_a_model_may_switch_it_off():
     before = plan(select(topic("x"), "a = py_f(x)", "b = py_f(x)", model="z"))
-    stays(call_once, before, switched_off={"z": frozenset({"call_once"})})
+    stays(call_once, before, switched_off={NodeId("model", "z"): frozenset({"call_once"})})
 
 
 def test_parentheses_and_names_within_strings_are_not_read():

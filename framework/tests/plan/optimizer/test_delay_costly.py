@@ -2,6 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.plans import applied, becomes, plan, sql, stays, topic, where
 
+from millstream.core.node_id import NodeId
 from millstream.plan.optimizer.context import PlanHints
 from millstream.plan.optimizer.rules.delay_costly import _Ranked, delay_costly, in_best_order
 
@@ -105,7 +106,7 @@ def test_the_filter_of_the_model_that_keeps_less_comes_first():
             decode json: a
               topic events
         """,
-        PlanHints(keeps={"many": 0.9, "few": 0.1}),
+        PlanHints(keeps={NodeId("model", "many"): 0.9, NodeId("model", "few"): 0.1}),
     )
 
 
@@ -118,7 +119,7 @@ def test_the_name_stays_on_top():
 
 def test_a_model_may_switch_it_off():
     before = plan(where(topic("a"), "py_ok(a)", "a > 1", model="x"))
-    stays(delay_costly, before, switched_off={"x": frozenset({"delay_costly"})})
+    stays(delay_costly, before, switched_off={NodeId("model", "x"): frozenset({"delay_costly"})})
 
 
 _CONDITIONS = st.lists(

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from support.plan_text import plan_text
 from support.plans import output, plan, select, topic, where
 
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Filter, Plan
 from millstream.plan.optimizer.context import PlanChange, PlanHints, RuleContext
 from millstream.plan.optimizer.driver import optimize_plan
@@ -49,8 +50,8 @@ def test_a_plan_without_a_match_is_returned_as_it_is():
 
 
 def test_a_model_that_switched_it_off_is_left_alone():
-    before = plan(where(topic("a", "b"), "a > 1", "b > 1", model="model.m"))
-    off = {"model.m": frozenset(("keep_first",))}
+    before = plan(where(topic("a", "b"), "a > 1", "b > 1", model="m"))
+    off = {NodeId("model", "m"): frozenset(("keep_first",))}
     assert optimize_plan(before, (keep_first,), switched_off=off).plan is before
 
 

@@ -1,5 +1,6 @@
 from support.plans import applied, becomes, plan, stays, topic, where
 
+from millstream.core.node_id import NodeId
 from millstream.plan.optimizer.rules.merge_filters import merge_filters
 
 
@@ -55,9 +56,9 @@ def test_a_filter_that_others_read_stays():
 def test_it_has_the_name_of_the_upper_and_the_models_of_both():
     before = plan(where(where(topic("a"), "a > 1", label="one", model="x"), "a > 2", label="two", model="y"))
     (merged,) = applied(merge_filters, before).outputs[0].inputs
-    assert (merged.label, merged.models) == ("two", ("x", "y"))
+    assert (merged.label, merged.models) == ("two", ("model.x", "model.y"))
 
 
 def test_a_model_may_switch_it_off():
     before = plan(where(where(topic("a"), "a > 1", model="x"), "a > 2", model="y"))
-    stays(merge_filters, before, switched_off={"x": frozenset({"merge_filters"})})
+    stays(merge_filters, before, switched_off={NodeId("model", "x"): frozenset({"merge_filters"})})

@@ -1,5 +1,6 @@
 from support.plans import becomes, by, output, plan, seed, select, stays, topic, where
 
+from millstream.core.node_id import NodeId
 from millstream.plan.optimizer.rules.merge_projections import merge_projections
 
 
@@ -103,14 +104,14 @@ def test_the_name_of_what_goes_is_kept_where_there_is_no_other():
     named = select(where(topic("x"), "x > 1", model="a"), "x", label="orders", model="b")
     after, _ = _apply(plan(named))
     (filtered,) = after.outputs[0].inputs
-    assert (filtered.label, filtered.models) == ("orders", ("a", "b"))
+    assert (filtered.label, filtered.models) == ("orders", ("model.a", "model.b"))
 
 
 def test_the_name_of_a_merged_projection_is_the_upper_one():
     lower = select(topic("x"), "a = x * 2", label="low", model="a")
     after, _ = _apply(plan(select(lower, "b = a + 1", label="high", model="b")))
     (merged,) = after.outputs[0].inputs
-    assert (merged.label, merged.models) == ("high", ("a", "b"))
+    assert (merged.label, merged.models) == ("high", ("model.a", "model.b"))
 
 
 def test_chosen_keys_of_a_lower_projection_are_followed():
@@ -130,7 +131,7 @@ def test_chosen_keys_keep_a_projection_of_everything():
 def test_a_model_may_switch_it_off():
     lower = select(topic("x"), "a = x * 2", model="a")
     before = plan(select(lower, "b = a + 1", model="b"))
-    stays(merge_projections, before, switched_off={"a": frozenset({"merge_projections"})})
+    stays(merge_projections, before, switched_off={NodeId("model", "a"): frozenset({"merge_projections"})})
 
 
 def test_a_shared_scan_is_read_by_both_where_projections_go():

@@ -22,6 +22,7 @@ from support.plans import (
     where,
 )
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import BIGINT
 from millstream.outputs.kinds import Sink
 from millstream.plan.nodes import Item, Output, Union
@@ -58,7 +59,13 @@ def test_outputs_keep_all_columns():
 def test_an_output_reads_what_its_options_say():
     node = select(topic("a", "b"), "a")
     header = (Item("h", select(topic("a"), "a").items[0].expression),)
-    out = Output(input=node, model="model.m", materialization=Sink("m"), extras=header, models=("m",))
+    out = Output(
+        input=node,
+        model=NodeId("model", "m"),
+        materialization=Sink("m"),
+        extras=header,
+        models=(NodeId("model", "m"),),
+    )
     assert "decode json: a\n" in plan_text(applied(prune_columns, plan(out)))
 
 
@@ -262,4 +269,4 @@ def test_opaque_sql_reads_everything():
 
 def test_a_model_may_switch_it_off():
     before = plan(select(select(topic("a", "b"), "a", "b", model="x"), "a", model="y"))
-    stays(prune_columns, before, switched_off={"x": frozenset({"prune_columns"})})
+    stays(prune_columns, before, switched_off={NodeId("model", "x"): frozenset({"prune_columns"})})

@@ -20,6 +20,7 @@ from support.plans import (
     where,
 )
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import BIGINT
 from millstream.plan.nodes import Aggregate, Item, Union
 from millstream.plan.optimizer.context import PlanHints, RuleContext
@@ -377,9 +378,9 @@ def test_the_name_of_a_filter_goes_to_what_stands_in_its_place():
     (middle,) = top.inputs
     (low,) = middle.inputs
     assert [(n.label, n.models) for n in (top, middle, low)] == [
-        ("large", ("m", "b")),
-        ("", ("m",)),
-        ("", ("b",)),
+        ("large", ("model.m", "model.b")),
+        ("", ("model.m",)),
+        ("", ("model.b",)),
     ]
 
 
@@ -392,15 +393,15 @@ def test_a_filter_that_keeps_a_condition_keeps_its_name():
 
 def test_a_model_may_switch_it_off():
     before = plan(where(by(topic("x"), "x"), "x > 1", model="b"))
-    stays(push_filters, before, switched_off={"b": frozenset({"push_filters"})})
-    stays(push_filters, before, switched_off={"m": frozenset({"push_filters"})})
+    stays(push_filters, before, switched_off={NodeId("model", "b"): frozenset({"push_filters"})})
+    stays(push_filters, before, switched_off={NodeId("model", "m"): frozenset({"push_filters"})})
 
 
 def test_a_change_says_what_was_crossed():
     before = plan(where(by(select(topic("x"), "a = x + 1"), "a"), "a > 1"))
     _, changes = push_filters(before, RuleContext(before, PlanHints(), {}))
     assert [(c.what, c.models) for c in changes] == [
-        ("a > 1 is applied before the projection, the repartition by a", ("m",))
+        ("a > 1 is applied before the projection, the repartition by a", ("model.m",))
     ]
 
 

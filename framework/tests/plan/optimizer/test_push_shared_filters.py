@@ -15,6 +15,7 @@ from support.plans import (
     where,
 )
 
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Plan
 from millstream.plan.optimizer.driver import optimize_plan
 from millstream.plan.optimizer.rules.push_filters import push_filters
@@ -172,4 +173,6 @@ def test_one_output_that_reads_both_filters_sees_the_same_rows():
 def test_a_model_may_switch_it_off():
     before = _shared(("a > 1",), ("a > 1",))
     assert isinstance(before, Plan)
-    stays(push_shared_filters, before, switched_off={"m1": frozenset({"push_shared_filters"})})
+    stays(
+        push_shared_filters, before, switched_off={NodeId("model", "m1"): frozenset({"push_shared_filters"})}
+    )

@@ -2,6 +2,7 @@
 
 import pytest
 
+from millstream.core.node_id import NodeId
 from millstream.plan.optimizer.rule_selection import NAMES, select_rules, switched_off, unknown_rules
 from millstream.plan.optimizer.rules import ALWAYS, OPT_IN, RULES
 
@@ -30,7 +31,7 @@ def test_a_rule_is_asked_for_by_name():
 
 
 def test_a_model_asks_for_a_rule_that_the_others_are_left_alone_by():
-    models = [("model.a", {"optimize": ["all", "merge_aggregates"]}), ("model.b", {})]
+    models = [(NodeId("model", "a"), {"optimize": ["all", "merge_aggregates"]}), (NodeId("model", "b"), {})]
     assert "merge_aggregates" in names("all", [options.get("optimize") for _, options in models])
     assert switched_off(models) == {"model.b": frozenset({"merge_aggregates"})}
 
@@ -40,23 +41,25 @@ def test_a_target_that_wants_nothing_gets_nothing():
 
 
 def test_a_model_without_optimization():
-    assert switched_off([("model.a", {"optimize": False})]) == {"model.a": frozenset(NAMES) - OPT_IN - ALWAYS}
+    assert switched_off([(NodeId("model", "a"), {"optimize": False})]) == {
+        "model.a": frozenset(NAMES) - OPT_IN - ALWAYS
+    }
 
 
 def test_a_model_with_some_rules():
-    (off,) = switched_off([("model.a", {"optimize": ["push_filters"]})]).values()
+    (off,) = switched_off([(NodeId("model", "a"), {"optimize": ["push_filters"]})]).values()
     assert off == frozenset(NAMES) - OPT_IN - ALWAYS - {"push_filters"}
 
 
 def test_a_target_asks_for_a_rule_that_a_model_does_not_want():
-    models = [("model.a", {"optimize": "none"}), ("model.b", {})]
+    models = [(NodeId("model", "a"), {"optimize": "none"}), (NodeId("model", "b"), {})]
     off = switched_off(models, ["all", "merge_aggregates"])
     assert "merge_aggregates" in off["model.a"]
     assert "model.b" not in off
 
 
 def test_a_model_that_says_nothing_is_left_to_all():
-    assert switched_off([("model.a", {}), ("model.b", {"optimize": "all"})]) == {}
+    assert switched_off([(NodeId("model", "a"), {}), (NodeId("model", "b"), {"optimize": "all"})]) == {}
 
 
 def test_an_unknown_rule():

@@ -5,6 +5,7 @@ from inspect import cleandoc
 from msgspec.structs import replace
 from support.plans import by, dedupe, group, lookup, seed, select, topic, union, where
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import INT
 from millstream.plan.nodes import Column, Decode, SeedScan, Stateful
 from millstream.queries.emit.steps import DedupeView, SqlView, StatefulView, in_steps
@@ -39,7 +40,11 @@ def test_what_a_dedupe_reads_is_a_view():
 def test_keyed_state_in_python_is_a_step():
     columns = (Column("seen", INT),)
     node = Stateful(
-        input=by(topic("a", "b"), "a"), function="visits", keys=("a",), generated=columns, models=("m",)
+        input=by(topic("a", "b"), "a"),
+        function="visits",
+        keys=("a",),
+        generated=columns,
+        models=(NodeId("model", "m"),),
     )
     (step,) = in_steps((select(node, "seen"),), leaf).steps
     assert step == StatefulView("events_visits", "events", "visits", ("a",), columns)

@@ -23,6 +23,7 @@ from support.plans import (
 )
 
 from millstream.core.expressions import Expression, Read, Ref
+from millstream.core.node_id import NodeId
 from millstream.core.types import BIGINT, INT, STRING
 from millstream.plan.nodes import Decode, SeedScan, TableScan
 from millstream.queries.emit.text import indent_lines
@@ -191,7 +192,9 @@ def test_columns_within_a_lambda_say_whose_they_are():
         ("transform(", Ref("a"), ", x -> x + ", Ref("x", in_lambda=True), ")"), INT, variables=frozenset("x")
     )
     node = select(topic("a", "x"), "a")
-    node = type(node)(input=node.input, items=(type(node.items[0])("y", call),), models=("m",))
+    node = type(node)(
+        input=node.input, items=(type(node.items[0])("y", call),), models=(NodeId("model", "m"),)
+    )
     assert "transform(events.a, x -> x + events.x) as y" in text(node)
 
 
@@ -279,8 +282,8 @@ def test_shared_rows_come_together_once():
 def test_opaque_sql_reads_the_views_of_its_inputs():
     node = opaque(where(topic("a"), "a > 1", label="big"))
     node = type(node)(
-        reads=node.reads, pieces=("select a from ", Read("model.r0"), " limit 3"), relations=node.relations,
-        reasons=("odd",), columns=node.columns, models=("m",),
+        reads=node.reads, pieces=("select a from ", Read(NodeId("model", "r0")), " limit 3"), relations=node.relations,
+        reasons=("odd",), columns=node.columns, models=(NodeId("model", "m"),),
     )  # fmt: skip
     assert "select a from big limit 3" in text(node)
 
@@ -300,8 +303,12 @@ def test_an_output_is_what_it_reads():
 
 def test_a_subquery_reads_the_view_of_its_relation():
     node = select(topic("a"), "a")
-    subquery = Expression(("(select max(price) from ", Read("seed.products"), ")"), STRING, atomic=True)
-    node = type(node)(input=node.input, items=(type(node.items[0])("top", subquery),), models=("m",))
+    subquery = Expression(
+        ("(select max(price) from ", Read(NodeId("seed", "products")), ")"), STRING, atomic=True
+    )
+    node = type(node)(
+        input=node.input, items=(type(node.items[0])("top", subquery),), models=(NodeId("model", "m"),)
+    )
     assert "(select max(price) from products) as top" in text(node)
 
 

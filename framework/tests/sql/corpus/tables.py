@@ -4,6 +4,7 @@
 A value made of a NULL and a literal is never NULL itself, but what it holds can be: Millstream's types say no more.
 """
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import parse_type
 from millstream.sql.values import InputRelation, RelationColumn
 
@@ -75,7 +76,7 @@ def _type(text: str):
 
 RELATIONS = {
     ("models", "t"): InputRelation(
-        "model.t",
+        NodeId("model", "t"),
         tuple(
             RelationColumn(name + suffix, _type(type_), nullable=bool(suffix))
             for name, (type_, _) in _VALUES.items()
@@ -84,7 +85,7 @@ RELATIONS = {
     ),
     **{
         name: InputRelation(
-            f"{name[0][:-1]}.{name[1]}",
+            NodeId.parse(f"{name[0][:-1]}.{name[1]}"),
             tuple(RelationColumn(f.name, f.type) for f in parse_type(f"struct<{columns}>").fields),
         )
         for name, columns in _PLAIN.items()
@@ -95,7 +96,8 @@ RELATIONS = {
 NOT_NULL = {
     **RELATIONS,
     ("models", "t"): InputRelation(
-        "model.t", tuple(column for column in RELATIONS["models", "t"].columns if not column.nullable)
+        NodeId("model", "t"),
+        tuple(column for column in RELATIONS["models", "t"].columns if not column.nullable),
     ),
 }
 """The same without the columns that can be NULL."""

@@ -3,6 +3,7 @@
 import pytest
 
 from millstream.compile.manifest import ManifestNode
+from millstream.core.node_id import NodeId
 from millstream.testing.data.result import DataTestResult, is_tolerated
 
 
@@ -21,7 +22,7 @@ from millstream.testing.data.result import DataTestResult, is_tolerated
 def test_no_more_than_is_tolerated(at_most, wrong, good):
     arguments = {"at_most": at_most} if at_most else {}
     node = ManifestNode(
-        id="test.t",
+        id=NodeId("test", "t"),
         kind="test",
         name="t",
         path="models/t.yml",

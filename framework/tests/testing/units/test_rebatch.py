@@ -1,3 +1,4 @@
+from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 from millstream.testing.units.values import GivenRow, StepInput, UnitStep, UnitTestCase
 from millstream.testing.units.verdict import rebatch_rows, split_once
@@ -13,15 +14,15 @@ def of(*steps):
         for key in keys:
             number += 1
             rows.append(GivenRow({"key": key, "n": number}, {}))
-        unit_steps.append(UnitStep((StepInput("source.s.t", tuple(rows)),)))
-    return UnitTestCase("unit_test.m.t", "t", "model.m", LOCATION, tuple(unit_steps))
+        unit_steps.append(UnitStep((StepInput(NodeId("source", "s.t"), tuple(rows)),)))
+    return UnitTestCase(NodeId("unit_test", "m.t"), "t", NodeId("model", "m"), LOCATION, tuple(unit_steps))
 
 
 def numbers(batches):
     return [[row.values["n"] for rows in batch.rows.values() for row in rows] for batch in batches]
 
 
-KEYS = {"source.s.t": ("key",)}
+KEYS = {NodeId("source", "s.t"): ("key",)}
 
 
 def test_other_keys_come_first_and_those_of_one_key_in_their_order():

@@ -10,9 +10,7 @@ from millstream.docs.exporters.project import ExportedProject
 
 def alerts(project: ExportedProject) -> str:
     fresh = tuple(
-        node.id.removeprefix("test.")
-        for node in project.nodes.values()
-        if node.kind == "test" and node.test == "freshness"
+        node.name for node in project.nodes.values() if node.kind == "test" and node.test == "freshness"
     )
     watched = AlertSubject(project.name, project.target, project.max_lag, project.max_staleness, fresh)
     rules = [

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from millstream.core.encoding import to_json
 from millstream.docs.exporters.grafana.panels import DROPPED, OWN_ROW, ROWS, Kind, Panel, own_panel
 from millstream.docs.exporters.project import ExportedProject
 from millstream.docs.exporters.promql import quote_promql
@@ -37,7 +38,7 @@ def grafana(project: ExportedProject) -> str:
         "annotations": {"list": []},
         "panels": list(_panels(panels_of(project))),
     }
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+    return msgspec.json.format(to_json(document), indent=2).decode()
 
 
 def panels_of(project: ExportedProject) -> dict[str, tuple[Panel, ...]]:

@@ -14,6 +14,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from millstream.core.expressions import Expression, Ref
+from millstream.core.node_id import NodeId
 from millstream.core.types import TIMESTAMP
 from millstream.formats.registry import format_of
 from millstream.outputs.kinds import Sink
@@ -64,7 +65,7 @@ def bypass_topics(plan: Plan, context: RuleContext) -> Result:
     repeated = repeats_calls(context, _NAME, {id_: read.writer for id_, read in joined.items()})
     instead = {id_: read for id_, read in joined.items() if id_ not in repeated}
     changes: list[PlanChange] = []
-    new: dict[str, Node] = {}
+    new: dict[NodeId, Node] = {}
 
     def visit(node: Node, before: Node) -> Node:
         if isinstance(node, Output):
@@ -77,7 +78,7 @@ def bypass_topics(plan: Plan, context: RuleContext) -> Result:
         if rows is None:
             return node
         readers = dict.fromkeys(m for reader in context.consumers[id(before)] for m in reader.models)
-        name = output.model.removeprefix("model.")
+        name = output.model.shown_name
         changes.append(
             PlanChange(f"readers of topic {name} take its rows before they are written", (*readers,))
         )
@@ -118,14 +119,14 @@ class _Queries:
         self._outputs = context.plan.outputs
         self._above: dict[int, frozenset[Kind]] = {}
         """The kinds of steps above each node, up to the outputs."""
-        self._models: dict[int, frozenset[str]] = {}
+        self._models: dict[int, frozenset[NodeId]] = {}
         """The models that are stored above each node."""
         for node in reversed(context.order):
             readers = context.consumers[id(node)]
             self._above[id(node)] = frozenset[Kind]().union(
                 *(self._above[id(reader)] | _kinds(reader) for reader in readers)
             )
-            stored = frozenset((node.model,)) if isinstance(node, Output) else frozenset[str]()
+            stored = frozenset((node.model,)) if isinstance(node, Output) else frozenset[NodeId]()
             self._models[id(node)] = stored.union(*(self._models[id(reader)] for reader in readers))
 
     def joined(self, reads: Sequence[_Read]) -> Sequence[_Read]:
@@ -199,12 +200,12 @@ def _kinds(node: Node) -> frozenset[Kind]:
     return frozenset((kind,)) if kind else frozenset()
 
 
-def with_topics_bypassed(root: Node, writers: Mapping[str, Output], read: Container[str]) -> Node:
+def with_topics_bypassed(root: Node, writers: Mapping[NodeId, Output], read: Container[NodeId]) -> Node:
     """Return a model's rows over those of the models whose topics it does not read, where these have state.
 
     `read` are the topics that it reads, by the ids of the models that write them.
     """
-    written: dict[str, Node] = {}
+    written: dict[NodeId, Node] = {}
 
     def followed(root: Node) -> Node:
         new: dict[int, Node] = {}

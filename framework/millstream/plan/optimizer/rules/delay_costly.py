@@ -11,6 +11,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from millstream.core.expressions import Expression
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Filter, Node
 from millstream.plan.optimizer.context import PlanChange, PlanHints, RuleContext
 from millstream.plan.optimizer.cost import expression_cost
@@ -20,7 +21,7 @@ from millstream.plan.optimizer.local import Rewrite, RewriteContext, local_rule
 class _Ranked(NamedTuple):
     condition: Expression
     rank: tuple[int, float]
-    models: tuple[str, ...]
+    models: tuple[NodeId, ...]
 
 
 def _is_top(node: Filter, context: RuleContext) -> bool:

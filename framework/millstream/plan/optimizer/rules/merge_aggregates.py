@@ -231,7 +231,7 @@ def _where(measure: Measure, condition: Expression | None, *, is_unchanged: bool
 
 
 def _names(part: _Part, index: int) -> dict[str, str]:
-    name = part.aggregate.models[0].removeprefix("model.") if part.aggregate.models else "rows"
+    name = part.aggregate.models[0].shown_name if part.aggregate.models else "rows"
     return {"": f"{name}_rows_{index}"} | {
         m.name: f"{name}_{m.name}_{index}" for m in part.aggregate.measures
     }
@@ -258,5 +258,5 @@ def _of(part: _Part, index: int, merged: _Merged) -> Node:
 
 def _change(parts: list[_Part]) -> PlanChange:
     models = models_of(*(part.aggregate for part in parts))
-    names = ", ".join(model.removeprefix("model.") for model in models)
+    names = ", ".join(model.shown_name for model in models)
     return PlanChange(f"{names} share one state", models)

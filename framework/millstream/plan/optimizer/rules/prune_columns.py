@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from millstream.core.node_id import NodeId
 from millstream.formats.registry import format_of
 from millstream.plan.needs import (
     Names,
@@ -79,9 +80,9 @@ class _Narrow:
 
     def __init__(self) -> None:
         self.projections: dict[tuple[int, tuple[str, ...]], Node] = {}
-        self.reads: list[tuple[str, tuple[str, ...]]] = []
+        self.reads: list[tuple[str, tuple[NodeId, ...]]] = []
 
-    def __call__(self, node: Node, names: Names, models: tuple[str, ...]) -> Node:
+    def __call__(self, node: Node, names: Names, models: tuple[NodeId, ...]) -> Node:
         if names.issuperset(node.by_name):
             return node
         # SQL has no empty projection.

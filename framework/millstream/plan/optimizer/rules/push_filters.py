@@ -11,6 +11,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from millstream.core.expressions import Expression
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Binary, Filter, Join, Lookup, Node, Plan
 from millstream.plan.optimizer.context import PlanChange, Result, RuleContext
 from millstream.plan.optimizer.moves import STAYS, from_on, move_below
@@ -30,7 +31,7 @@ class _Group(NamedTuple):
     """The remaining part of a filter on its way down, even if that is only its name."""
 
     conditions: tuple[_Condition, ...]
-    models: tuple[str, ...]
+    models: tuple[NodeId, ...]
     label: str = ""
     origin: Filter | None = None
     """The original filter, while all of its conditions are together."""
@@ -65,7 +66,7 @@ class _Pushing:
         self.on: dict[int, tuple[Expression, ...]] = {}
         self.crossed: set[int] = set()
         """The nodes that conditions passed, whose rows are different now."""
-        self.passed: dict[tuple[str, tuple[str, ...]], dict[str, None]] = {}
+        self.passed: dict[tuple[str, tuple[NodeId, ...]], dict[str, None]] = {}
 
     # -- down
 
@@ -146,7 +147,7 @@ class _Pushing:
         self.edges[id(node), index] = (*self.edges.get((id(node), index), ()), group)
         self.waiting.add(id(node.inputs[index]))
 
-    def _note(self, written: str, models: tuple[str, ...], node: Node) -> None:
+    def _note(self, written: str, models: tuple[NodeId, ...], node: Node) -> None:
         self.passed.setdefault((written, models), {})[node_kind(node)] = None
 
     def changes(self) -> tuple[PlanChange, ...]:

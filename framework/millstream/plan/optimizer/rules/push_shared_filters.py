@@ -7,6 +7,7 @@ filter value > 1 and (type = 'view' or type = 'buy') → repartition by user, re
 from __future__ import annotations
 
 from millstream.core.expressions import Expression
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Filter, Node, Plan, Project, Union, Watermark
 from millstream.plan.optimizer.context import PlanChange, Result, RuleContext
 from millstream.plan.optimizer.cost import HEAVY, expression_cost
@@ -22,7 +23,7 @@ _CachedMoves = dict[tuple[int, str], tuple[Node, Moves]]
 
 
 def push_shared_filters(plan: Plan, context: RuleContext) -> Result:
-    filters: dict[int, tuple[SharedConditions, tuple[str, ...]]] = {}
+    filters: dict[int, tuple[SharedConditions, tuple[NodeId, ...]]] = {}
     nodes, cache = context.changed(_NAME), context.findings(_NAME)
     for node in nodes:
         if context.shared(node) and (conditions := _kept_by_all(node, context, cache)) is not None:

@@ -72,7 +72,7 @@ def _equal(context: RuleContext) -> list[list[Node]]:
 def _named(node: Node, members: list[Node]) -> Node:
     """Name a node after a model, if one is exactly this node, or else keep the first label."""
     models = models_of(*members)
-    model_names = {model.rpartition(".")[2] for model in models}
+    model_names = {model.last_name for model in models}
     labels = [member.label for member in members if member.label]
     label = min(
         (name for name in labels if name in model_names), key=len, default=labels[0] if labels else ""

@@ -78,7 +78,7 @@ def _alike(context: RuleContext, kind: type[Aggregate | Project]) -> list[list[N
 
 
 def _name(node: Node) -> str:
-    return node.label or ", ".join(model.removeprefix("model.") for model in node.models) or "one"
+    return node.label or ", ".join(model.shown_name for model in node.models) or "one"
 
 
 # -- state

@@ -219,7 +219,7 @@ def _only_narrows(step: Project) -> bool:
 def _change(group: _Group) -> PlanChange:
     models = models_of(*(m.repartition for m in group))
     keys = ", ".join(key.text for key in group[0].way.expressions)
-    names = ", ".join(model.removeprefix("model.") for model in models)
+    names = ", ".join(model.shown_name for model in models)
     return PlanChange(
         f"{names} share one repartition of {group[0].way.base.label or 'their input'} by {keys}", models
     )

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from millstream.core.expressions import quote_name
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Column
 from millstream.project.values import Target
 from millstream.queries.values import TableOutput
@@ -104,18 +105,18 @@ class DeltaTables(Struct, frozen=True):
         path = self.folder.written(output.model)
         return table.table_exists(self.spark, path) and not table.read_rows(self.spark, path).isEmpty()
 
-    def exists(self, relation: str) -> bool:
+    def exists(self, relation: NodeId) -> bool:
         return table.table_exists(self.spark, self.folder.read(relation))
 
-    def rows(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
+    def rows(self, session: SparkSession, relation: NodeId, columns: Iterable[Column]) -> DataFrame:
         return table.of_model(table.read_rows(session, self.folder.read(relation)), columns)
 
-    def changes(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
+    def changes(self, session: SparkSession, relation: NodeId, columns: Iterable[Column]) -> DataFrame:
         newest = self.feed(session, relation, columns).where(f"{KIND} <> 'update_preimage'")
         deleted = (f.col(KIND) == "delete").alias("_deleted")
         return newest.select(*(f.col(quote_name(column.name)) for column in columns), deleted)
 
-    def feed(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
+    def feed(self, session: SparkSession, relation: NodeId, columns: Iterable[Column]) -> DataFrame:
         reader = session.readStream.format("delta").option("readChangeFeed", "true")
         names = (f.col(quote_name(column.name)) for column in columns)
         return reader.load(self.folder.read(relation)).select(*names, KIND, COMMITTED, COMMITTED_AT)
@@ -123,28 +124,28 @@ class DeltaTables(Struct, frozen=True):
     def is_at_first_rows(self, offset: Mapping[str, Any]) -> bool:
         return bool(offset["isStartingVersion"])
 
-    def newest(self, session: SparkSession, relation: str) -> TableVersion:
+    def newest(self, session: SparkSession, relation: NodeId) -> TableVersion:
         return versions.newest_version(session, self.folder.read(relation))
 
-    def copied(self, relation: str, cached_version: TableVersion | None) -> CopiedRows | None:
+    def copied(self, relation: NodeId, cached_version: TableVersion | None) -> CopiedRows | None:
         return small_tables.copy_rows(self.folder.read(relation), cached_version)
 
-    def size(self, session: SparkSession, relation: str) -> int:
+    def size(self, session: SparkSession, relation: NodeId) -> int:
         return versions.table_size(session, self.folder.read(relation))
 
-    def record_changes(self, session: SparkSession, relation: str) -> None:
+    def record_changes(self, session: SparkSession, relation: NodeId) -> None:
         environment = self.folder.environment
         if environment is not None and environment.defers(relation):
             return  # production's tables are only read
         versions.record_changes(session, self.folder.read(relation))
 
     def rows_at(
-        self, session: SparkSession, relation: str, version: int, columns: Iterable[Column] = ()
+        self, session: SparkSession, relation: NodeId, version: int, columns: Iterable[Column] = ()
     ) -> DataFrame:
         rows = versions.rows_at(session, self.folder.read(relation), version)
         return table.of_model(rows, columns)
 
-    def changed_rows(self, session: SparkSession, relation: str, after: int, until: int) -> DataFrame:
+    def changed_rows(self, session: SparkSession, relation: NodeId, after: int, until: int) -> DataFrame:
         return versions.read_changes(session, self.folder.read(relation), after, until)
 
     def noted(self, session: SparkSession, output: TableOutput) -> StoredNote:

@@ -29,7 +29,7 @@ def arrange_files(session: SparkSession, table: TableOutput, name: str) -> None:
     partitions, clusters = table.options.get("partition_by", []), table.options.get("cluster_by", [])
     if _folded(detail.partitionColumns) != _folded(partitions):
         was, now = ", ".join(detail.partitionColumns) or "nothing", ", ".join(partitions) or "nothing"
-        relation = table.model.partition(".")[2]
+        relation = table.model.name
         message = f"the table '{relation}' is partitioned by {was}, but by {now} in the model"
         remedy = f"write its files again: {full_refresh([table.model])}; or restore 'partition_by'"
         raise MillstreamError(Diagnostic("MS866", message, None, remedy))

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-import msgspec
 from pyspark.sql import DataFrame, SparkSession
 
+from millstream.core.encoding import to_json
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.expressions import quote_name, sql_literal
 from millstream.plan.nodes import Column
@@ -62,7 +62,7 @@ def create_table(session: SparkSession, table: TableOutput, path: str, *, change
         if (field := existing.get(column.name.lower())) is None:
             missing.append(column)
         elif field.dataType != type(field.dataType).fromDDL(str(column.type)):
-            name, was = table.model.removeprefix("model."), field.dataType.simpleString()
+            name, was = table.model.shown_name, field.dataType.simpleString()
             types = f"has type {was}, but {column.type} in the model"
             message = f"column '{column.name}' of the table '{name}' {types}"
             remedy = f"rebuild it: {full_refresh([table.model])}"
@@ -104,7 +104,7 @@ def read_newest(session: SparkSession, table: TableOutput, path: str) -> NewestT
 
 def write_newest(session: SparkSession, path: str, newest: NewestTime) -> None:
     """Store the newest time before the batch, so that a repeated batch reads the same time."""
-    files_of(path, session).write(f"{path}/{_NEWEST}", msgspec.json.encode(newest))
+    files_of(path, session).write(f"{path}/{_NEWEST}", to_json(newest))
 
 
 def read_rows(session: SparkSession, path: str) -> DataFrame:

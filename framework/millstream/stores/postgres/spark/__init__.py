@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 from pyspark.sql import DataFrame, SparkSession
 
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Column
 from millstream.project.values import Target
 from millstream.queries.values import TableOutput
@@ -39,16 +40,16 @@ class PostgresTables(Struct, frozen=True):
     def has_rows(self, output: TableOutput) -> bool:
         return table.has_rows(self.schema, output)
 
-    def exists(self, relation: str) -> bool:
+    def exists(self, relation: NodeId) -> bool:
         return table.table_exists(self.schema.of(relation), TableOutput(relation))
 
-    def rows(self, session: SparkSession, relation: str, columns: Iterable[Column]) -> DataFrame:
+    def rows(self, session: SparkSession, relation: NodeId, columns: Iterable[Column]) -> DataFrame:
         return rows.read_rows(session, self.schema.of(relation), relation, columns)
 
-    def copied(self, _relation: str, _cached_version: TableVersion | None) -> CopiedRows | None:
+    def copied(self, _relation: NodeId, _cached_version: TableVersion | None) -> CopiedRows | None:
         return None
 
-    def size(self, _session: SparkSession, relation: str) -> int:
+    def size(self, _session: SparkSession, relation: NodeId) -> int:
         return notes.table_size(self.schema, TableOutput(relation))
 
     def noted(self, _session: SparkSession, output: TableOutput) -> StoredNote:

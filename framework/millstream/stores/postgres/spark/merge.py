@@ -230,7 +230,7 @@ def _name(column: Column) -> sql.Identifier:
 
 def _refused(table: TableOutput, reason: str, schema: PostgresSchema | None = None) -> MillstreamError:
     reason = schema.masked(reason) if schema else reason
-    name = table.model.removeprefix("model.")
+    name = table.model.shown_name
     message = f"PostgreSQL can't store rows of '{name}': {reason}"
     remedy = "fix the cause; no row of the batch was stored, and it is stored again at the next start"
     return MillstreamError(Diagnostic("MS855", message, None, remedy))

@@ -9,12 +9,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from millstream.core.expressions import quote_name
+from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Column
 from millstream.stores.postgres.schema import NESTED, PostgresSchema, stored_name
 
 
 def read_rows(
-    session: SparkSession, schema: PostgresSchema, relation: str, columns: Iterable[Column]
+    session: SparkSession, schema: PostgresSchema, relation: NodeId, columns: Iterable[Column]
 ) -> DataFrame:
     """Return the rows of a model's table, with those of `columns` that it has; all if there are none.
 
@@ -22,7 +23,7 @@ def read_rows(
     """
     options = {
         "url": "jdbc:postgresql:" + schema.url.partition(":")[2],
-        "dbtable": f'"{schema.schema}"."{stored_name(relation.partition(".")[2])}"',
+        "dbtable": f'"{schema.schema}"."{stored_name(relation.name)}"',
         "driver": "org.postgresql.Driver",
     }
     credentials = {"user": schema.username, "password": schema.clear_password}
