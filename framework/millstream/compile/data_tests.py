@@ -158,7 +158,7 @@ def _unrelated(relation: NodeId, column: str | None, arguments: Mapping[str, Any
     return (
         f"select given.* from {sql_name(relation)} as given where given.{quoted_column} is not null{where} "  # noqa: S608
         f"and not exists "
-        f"(select 1 from {sql_name(arguments['to'])} as other where other.{field} = given.{quoted_column})"
+        f"(select 1 from {sql_name(NodeId.parse(str(arguments['to'])))} as other where other.{field} = given.{quoted_column})"
     )
 
 
