@@ -155,10 +155,11 @@ def _unique(relation: NodeId, column: str | None, arguments: Mapping[str, Any]) 
 def _unrelated(relation: NodeId, column: str | None, arguments: Mapping[str, Any]) -> str:
     quoted_column, field = _quoted(column), _quoted(arguments["field"])
     where = f" and ({arguments['where']})" if arguments.get("where") else ""
+    other = sql_name(NodeId.parse(str(arguments["to"])))
     return (
         f"select given.* from {sql_name(relation)} as given where given.{quoted_column} is not null{where} "  # noqa: S608
         f"and not exists "
-        f"(select 1 from {sql_name(NodeId.parse(str(arguments['to'])))} as other where other.{field} = given.{quoted_column})"
+        f"(select 1 from {other} as other where other.{field} = given.{quoted_column})"
     )
 
 
