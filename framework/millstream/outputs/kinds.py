@@ -158,6 +158,11 @@ class Kind(Struct, frozen=True):
         """How long rows are kept; empty: forever."""
         return ""
 
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """The columns whose values are the folders of its rows."""
+        return ()
+
     def dead_letter_topic(self, model: str) -> str:
         """Return the topic for rows of a model that data tests keep out."""
         return f"{self.stored_name(model)}{DEAD_LETTER_SUFFIX}"
@@ -430,6 +435,10 @@ class Table(Kind, frozen=True, tag_field="materialized", tag="table", omit_defau
     @property
     def given_keys(self) -> tuple[str, ...]:
         return self.unique_key
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        return self.partition_by
 
     @property
     def kept_for(self) -> str:

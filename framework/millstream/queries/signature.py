@@ -111,7 +111,7 @@ class QuerySignatures:
         return tuple(
             self._stored(output)
             for output in outputs
-            if output.materialization.at_rest or traits_of(output.input).mode == "upsert"
+            if output.materialization.keeps_rows or traits_of(output.input).mode == "upsert"
         )
 
     def tables(self, relations: Iterable[NodeId]) -> dict[NodeId, dict[str, str]]:
@@ -128,8 +128,9 @@ class QuerySignatures:
             self._rows(output, root),
             tuple(sorted(self._dependencies.stored(output, root))),
             stored.kept_for,
-            self._table_locations.get(stored.store or "", "") if stored.at_rest else "",
+            self._table_locations.get(stored.store or "", "") if stored.keeps_rows else "",
             _written(stored.sink) if stored.sink is not None else "",
+            partitions=tuple(column.lower() for column in stored.partition_columns),
         )
 
     def _maintained(self, output: Output) -> StoredOutput:

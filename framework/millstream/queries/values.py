@@ -428,6 +428,8 @@ class StoredOutput(Struct, frozen=True):
     """Digest of how records of a topic are written: their values, and their keys. Empty for a table."""
     types: dict[str, str] = {}
     """The types of the columns of a table over tables: only a rebuild changes them. Older records lack it."""
+    partitions: tuple[str, ...] = ()
+    """The columns that say in which folder a row is."""
 
 
 class QuerySignature(Struct, frozen=True):

@@ -152,6 +152,9 @@ def _misfits(old: QuerySignature, new: QuerySignature) -> Iterator[str]:
     for name, was, now in _both(old, new):
         if was.keys != now.keys:
             yield f"the key of {name} is {', '.join(now.keys)} instead of {', '.join(was.keys)}"
+        if was.partitions != now.partitions:
+            by, before = (", ".join(stored.partitions) or "nothing" for stored in (now, was))
+            yield f"the table {name} is partitioned by {by} instead of {before}"
         yield from _other_types(now.model, was.types, now.types)
         if was.location and now.location and was.location != now.location:
             yield f"the table {name} is in another place, which has none of its rows"

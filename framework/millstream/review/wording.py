@@ -178,7 +178,7 @@ def _flat(options: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, st
         if isinstance(value, Mapping):
             yield from _flat(value, f"{above}{name}.")
         else:
-            yield f"{above}{name}", str(value)
+            yield f"{above}{name}", ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _differences(*comparisons: tuple[str, str, str]) -> list[str]:

@@ -1,9 +1,11 @@
 """Tables without a key: which rows they can have, and which options."""
 
 import pytest
+from support.runs import job_of
 from support.sql_plans import project
 
 from millstream.compile import compile_project
+from millstream.queries.verdict import compare_signatures
 
 EVENTS = "{{ source('shop', 'events') }}"
 SELECT = f"select user_id, type, tags, amount, at, cast(at as date) as day from {EVENTS}"
@@ -73,3 +75,26 @@ def test_readers_compute_the_rows_by_themselves(tmp_path):
     total = "{{ config(materialized='table', unique_key='type') }} select type, sum(amount) as total from {{ ref('raw') }} group by type"
     recent = "{{ config(materialized='sink') }} select user_id, at from {{ ref('raw') }} where amount > 3"
     assert compiled(tmp_path, "", total=total, recent=recent).diagnostics == ()
+
+
+EDITS = {
+    "a filter": (SELECT, SELECT + " where amount > 3", "", "stored"),
+    "a value": (SELECT, SELECT.replace("amount,", "amount + 1 as amount,"), "", "stored"),
+    "a rewrite": (SELECT + " where amount > 3", SELECT + " as e where e.amount > 3", "", "same"),
+    "another folder": (SELECT, SELECT, "type", "rebuild"),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_rows_that_were_stored_count_in_the_verdict_on_an_edit(tmp_path, edit):
+    first, second, folder, kind = EDITS[edit]
+    queries = []
+    for number, (sql, by) in enumerate([(first, "day"), (second, folder or "day")]):
+        config = f"{{{{ config(materialized='table', partition_by='{by}') }}}} "
+        root = project(tmp_path / str(number), {"raw": config + sql})
+        (query,) = job_of(root).physical.queries
+        queries.append(query)
+    verdict = compare_signatures(*(query.signature for query in queries))
+    assert verdict.kind == kind
+    if folder:
+        assert verdict.reasons == ("the table raw is partitioned by type instead of day",)
