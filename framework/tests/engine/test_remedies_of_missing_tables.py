@@ -9,6 +9,7 @@ from support.runs import built, errors, statuses, table_rows
 from support.shops import POSTGRES, TOTALS, event
 from support.spark import SPARK_WARNINGS
 
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.intents import FullRefresh
 from millstream.deploy.values import QueryFailed
 from millstream.project.load import load_project
@@ -47,7 +48,9 @@ def shop_with_readers(shop):
 
 
 def remove(shop, name):
-    shutil.rmtree(delta_folder(load_project(shop.root, None, None, None).target, shop.root).read(name))
+    shutil.rmtree(
+        delta_folder(load_project(shop.root, None, None, None).target, shop.root).read(NodeId.parse(name))
+    )
 
 
 @pytest.mark.parametrize("name", READERS)

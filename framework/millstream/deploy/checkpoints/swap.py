@@ -100,6 +100,8 @@ def forget_rebuild(files: Files, tables: Tables, checkpoint: CheckpointFolder) -
     pending = pending_swap.read_pending(files, checkpoint)
     if pending is None:
         return
+    # Without its checkpoint, a rebuild must not go on: its tables skip batches of known numbers.
+    pending_swap.write_pending(files, checkpoint, replace(pending, digest=""))
     files.remove(checkpoint.spark(pending.record))
     _remove_pending(files, tables, checkpoint, pending)
 
