@@ -12,7 +12,7 @@ from millstream.core.encoding import to_sorted_json
 from millstream.core.expressions import Expression
 from millstream.core.node_id import NodeId
 from millstream.core.types import STRING
-from millstream.formats.registry import KEY
+from millstream.formats.registry import KEY, format_of
 from millstream.outputs.registry import columns_named, materialization_of
 from millstream.plan.from_sql.catalog import (
     DEFAULT_ISOLATION,
@@ -127,14 +127,23 @@ def _topic(topic: Topic, relation: InputRelation, derived: tuple[tuple[str, Expr
     if topic.versions:
         columns = columns[: -len(VERSION_COLUMNS)]
     key = topic.key
-    own_key = key.name if key and all(key.name.lower() != c.name.lower() for c in topic.columns) else None
+    of_change = format_of(topic.format).of_change
+    # A change without a row has only the key of the record.
+    only_in_key = key and (
+        (topic.table and of_change) or all(key.name.lower() != c.name.lower() for c in topic.columns)
+    )
+    own_key = key.name if key and only_in_key else None
+    read = {name for _, expression in derived for name in expression.columns}
     not_fields = {own_key, *(name for name, _ in derived)}
     return TopicSpec(
         id=relation.id,
         name=topic.name,
         topic=topic.topic,
         format=topic.format,
-        fields=tuple(c for c in columns if c.name not in not_fields),
+        fields=(
+            *(c for c in columns if c.name not in not_fields),
+            *(Column(c.name, c.type, c.nullable) for c in of_change if c.name in read),
+        ),
         key=next((c for c in columns if c.name == own_key), None),
         key_type=key.type if key else STRING,
         key_format=key.format if key else KEY,

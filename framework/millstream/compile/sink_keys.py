@@ -103,6 +103,9 @@ def _misplaced(key: _SinkKey) -> Iterator[PlanDiagnostic]:
     if not sink.key:
         yield key.diagnostic("MS121", "'key_format' needs a key", "set key, or remove it", "key_format")
     format_ = format_of(sink.key_format)
+    if format_.of_change:
+        message = f"a sink can't write keys in {sink.key_format}"
+        yield key.diagnostic("MS120", message, "set key_format='json'", "key_format")
     framing = key.written.encoding.framing
     if framing != "plain" and format_.schemas is None:
         message = f"keys in {sink.key_format} have no schema, and no id of one"

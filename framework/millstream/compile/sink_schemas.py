@@ -74,6 +74,10 @@ def _misplaced(
     sink: Sink, config: Mapping[str, Any], relation: InputRelation, language: SchemaLanguage | None
 ) -> Iterator[PlanDiagnostic]:
     """Yield options that have no effect, or are wrong."""
+    if format_of(sink.encoding.name).of_change:
+        message = f"a sink can't write {sink.encoding.name}: its rows are not changes"
+        remedy = "remove it, and set emit='changes' on a sink that selects from a table"
+        yield PlanDiagnostic("MS120", message, remedy, relation.id, option="format")
     for wrong in wrong_options(sink.encoding.name, config.get("format_options") or {}):
         yield PlanDiagnostic("MS120", wrong.message, wrong.help, relation.id, option="format_options")
 

@@ -14,6 +14,7 @@ from millstream.core.expressions import Expression
 from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 from millstream.core.types import NULL, UNKNOWN
+from millstream.formats.registry import format_of
 from millstream.outputs.kinds import RENAMED_IN_TABLE
 from millstream.plan.from_sql.catalog import VERSION_COLUMNS
 from millstream.project.values import DeclaredColumn, DeclaredSource, Project, Topic
@@ -82,6 +83,9 @@ def _of_records(
 ) -> tuple[RelationColumn, ...]:
     """Return what `from` can read: columns of records, which tables of versions show in part."""
     columns = tuple(column for column in relation.columns if column.name not in derived)
+    if isinstance(topic, Topic):
+        of_change = format_of(topic.format).of_change
+        columns += tuple(RelationColumn(c.name, c.type, c.nullable, hidden=True) for c in of_change)
     if not isinstance(topic, Topic) or not topic.versions:
         return columns
     times = {column.name for column in VERSION_COLUMNS}

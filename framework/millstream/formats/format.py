@@ -197,6 +197,11 @@ class Format(Struct, frozen=True, kw_only=True):
     """Fields have no names in a value: their order counts, and decoding can't skip any."""
     omits_null: bool = False
     """NULL fields are omitted from a value."""
+    of_change: Fields = ()
+    """If values are changes of rows: columns that say what happened, which `from` can read.
+
+    A reference topic decodes one more, which says whether a change deletes its row.
+    """
     escape: str = ""
     """Texts are unchanged in a value, except for characters after this one; if empty, they may be encoded."""
     schemas: SchemaLanguage | None = None

@@ -51,13 +51,13 @@ _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
 
-class _Written(str):
+class WrittenNumber(str):
     """A number as it is written."""
 
     __slots__ = ()
 
 
-class _Object(list[tuple[str, Any]]):
+class JsonObject(list[tuple[str, Any]]):
     """The fields of an object, of which some may be there twice."""
 
 
@@ -66,7 +66,10 @@ def _no_constant(name: str) -> NoReturn:
 
 
 _PARSER = json.JSONDecoder(
-    object_pairs_hook=_Object, parse_float=_Written, parse_int=_Written, parse_constant=_no_constant
+    object_pairs_hook=JsonObject,
+    parse_float=WrittenNumber,
+    parse_int=WrittenNumber,
+    parse_constant=_no_constant,
 )
 
 
@@ -97,7 +100,7 @@ def utf8_strict(value: bytes) -> str:
 def read_object(value: bytes, fields: Fields) -> dict[str, Any]:
     """Return the values of the fields of an object; it may have more fields."""
     parts = parse_json(value, what="object")
-    if not isinstance(parts, _Object):
+    if not isinstance(parts, JsonObject):
         raise UnfitError("the value is not a JSON object")
     try:
         row = _fields(parts, [(field.name, field.type) for field in fields], closed=False)
@@ -127,7 +130,17 @@ def read_single(value: bytes, type_: Type, *, nullable: bool = True) -> Any:
     return _value(parts, type_, closed=False)
 
 
-def _fields(members: _Object, fields: Sequence[tuple[str, Type]], *, closed: bool) -> dict[str, Any]:
+def read_fields(parts: JsonObject, fields: Sequence[tuple[str, Type]]) -> dict[str, Any]:
+    """Return the values of some fields of an object."""
+    return _fields(parts, fields, closed=False)
+
+
+def read_part(part: Any, type_: Type) -> Any:
+    """Return the value of a part, which is not NULL."""
+    return _value(part, type_, closed=False)
+
+
+def _fields(members: JsonObject, fields: Sequence[tuple[str, Type]], *, closed: bool) -> dict[str, Any]:
     row: dict[str, Any] = dict.fromkeys(name for name, _ in fields)
     types, seen = dict(fields), set()
     for name, part in members:
@@ -155,7 +168,7 @@ def _value(part: Any, type_: Type, *, closed: bool) -> Any:
             _expect(part, list, "an array")
             return [_inner(f"[{index}]", inner, element, closed=closed) for index, inner in enumerate(part)]
         case Map(key=key, value=held):
-            _expect(part, _Object, "an object")
+            _expect(part, JsonObject, "an object")
             entries: dict[Any, Any] = {}
             seen = set()
             for name, inner in part:
@@ -166,7 +179,7 @@ def _value(part: Any, type_: Type, *, closed: bool) -> Any:
                 entries[read_text(name, key)] = value
             return entries
         case Row(fields=fields):
-            _expect(part, _Object, "an object")
+            _expect(part, JsonObject, "an object")
             return _fields(part, [(field.name, field.type) for field in fields], closed=closed)
         case _:
             return _scalar(part, type_)
@@ -179,7 +192,7 @@ def _expect(part: Any, kind: type, expected: str) -> None:
 
 def _unexpected(part: Any, expected: str) -> UnfitError:
     match part:
-        case _Object():
+        case JsonObject():
             return UnfitError(f"an object is not {expected}")
         case list():
             return UnfitError(f"an array is not {expected}")
@@ -190,7 +203,7 @@ def _unexpected(part: Any, expected: str) -> UnfitError:
 
 
 def _scalar(part: Any, type_: Type) -> Any:
-    is_number = isinstance(part, _Written)
+    is_number = isinstance(part, WrittenNumber)
     is_text = isinstance(part, str) and not is_number
     match type_:
         case _ if type_ == STRING:
@@ -233,11 +246,11 @@ def _integer(text: str, type_: Type) -> int:
 def raw_json(part: Any) -> str:
     """Return parts of JSON as a text, without spaces, and with numbers as they were written."""
     match part:
-        case _Written():
+        case WrittenNumber():
             return str(part)
         case str():
             return f'"{_ESCAPED.sub(_escape, part)}"'
-        case _Object():
+        case JsonObject():
             return f"{{{','.join(f'{raw_json(str(name))}:{raw_json(inner)}' for name, inner in part)}}}"
         case list():
             return f"[{','.join(map(raw_json, part))}]"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 NAMES = (
     "json",
+    "debezium",
     "csv",
     "xml",
     "avro",

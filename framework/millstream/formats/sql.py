@@ -12,6 +12,8 @@ VALUE = Ref("value")
 
 BAD = "_bad"
 """The column that says what could not be decoded; NULL if all could."""
+DELETES = "_deleted"
+"""The column that says that a change deletes its row, of formats whose values are changes."""
 BAD_TYPE = "array<struct<column: string, reason: string>>"
 """Its type, unless Spark's own parsers set it: bad columns, or one entry without a column for all of it."""
 

@@ -18,6 +18,7 @@ DAMAGED = "engine/test_damaged_records.py::test_each_record_is_a_row_a_dead_lett
 PRODUCED = "kafka/test_produced_formats.py::test_other_software_and_consume_read_what_generators_write"
 UNITS = "testing/units/test_formats_in_unit_tests.py::test_rows_in_every_format"
 EVOLVED = "engine/test_evolved_records.py::test_old_and_new_records_in_one_batch"
+DEBEZIUM = "engine/test_debezium_on_kafka.py::test"
 FUNCTIONS = "engine/test_python_formats.py::test_bad_records_of_several_batches_are_dead_letters"
 
 
@@ -39,6 +40,12 @@ MATRIX = {
     "json, framed": cells(
         f"{DAMAGED} json_framed", f"{REGISTERED} jsons", f"{KEYS} json_framed", f"{DAMAGED} json_framed",
         f"{PRODUCED} json_framed", f"{UNITS} json_framed", f"{EVOLVED} json_framed",
+    ),
+    "debezium": cells(
+        f"{DEBEZIUM}_tables_and_events_of_the_documentation", "is written by `emit`",
+        f"{DEBEZIUM}_tables_and_events_of_the_documentation", f"{DEBEZIUM}_bad_records_are_dead_letters",
+        f"{DEBEZIUM}_generated_rows_are_consumed", "testing/units/test_debezium_in_unit_tests.py::test_rows_and_what_happened_to_them",
+        "engine/test_decode_debezium.py::test_schemas_change_from_record_to_record",
     ),
     "csv": cells(
         f"{KAFKA} csv", f"{KAFKA} csv", f"{KEYS} csv", f"{DAMAGED} csv", f"{PRODUCED} csv", f"{UNITS} csv",

@@ -14,7 +14,7 @@ from millstream.core.types import BOOLEAN, STRING, UNKNOWN, Field, Type
 from millstream.formats.format import DecodedSql
 from millstream.formats.keys import KeyFormat
 from millstream.formats.registry import format_of
-from millstream.formats.sql import BAD
+from millstream.formats.sql import BAD, DELETES
 from millstream.outputs.kinds import POSITION
 from millstream.plan.nodes import Column, Decode, Node, Output, ReadColumns, RecordValidity
 from millstream.plan.nodes.order import in_order
@@ -107,9 +107,16 @@ class DecodedPart(Struct, frozen=True):
         return ("array_join(", Ref(BAD, self.alias), ".column, ',', '*')")
 
 
+def deletes_by_value(node: Decode) -> bool:
+    """Whether not only a record without a value deletes its key."""
+    return bool(node.unique_by and format_of(node.format).of_change)
+
+
 def value_of(node: Decode, alias: str, more: Sequence[Column] = ()) -> DecodedPart:
     """Return the value of a record, with columns besides those of the node."""
     fields = [Field(column.name, column.type, column.nullable) for column in (*node.fields, *more)]
+    if deletes_by_value(node):
+        fields.append(Field(DELETES, BOOLEAN, nullable=False))
     decoded = format_of(node.format).spark.decode(fields)
     names = tuple(field.name for field in fields)
     # In a topic of newest rows, a record without a value deletes a row.

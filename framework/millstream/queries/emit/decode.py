@@ -6,12 +6,13 @@ from msgspec.structs import replace
 
 from millstream.core.expressions import Expression, Piece, Ref, join_pieces, sql_literal
 from millstream.core.types import BOOLEAN, UNKNOWN
-from millstream.formats.sql import BAD
+from millstream.formats.sql import BAD, DELETES
 from millstream.plan.nodes import RAW, Column, Decode, ReadColumns
 from millstream.queries.emit.bad_records import (
     DecodeAliases,
     DecodedPart,
     defects_of,
+    deletes_by_value,
     good_expression,
     key_of,
     over_relation,
@@ -69,14 +70,16 @@ def decode_records(
         raw = name.removeprefix("_")
         if name != "_key":
             items[name] = Expression((Ref(raw, records),), _TYPES[raw], atomic=True)
-    tombstone = Expression((Ref("value", records), " is null"), BOOLEAN, nullable=False)
+    deleted: tuple[Piece, ...] = (Ref("value", records), " is null")
+    if deletes_by_value(node):
+        deleted = ("(", *deleted, " or coalesce(", Ref(DELETES, aliases.value), ", false))")
     ordered = {column.name: items[column.name] for column in node.columns}
     return replace(
         draft,
         items=ordered,
         laterals=tuple(laterals),
         where=where,
-        deleted=tombstone if deletes and node.unique_by else None,
+        deleted=Expression(deleted, BOOLEAN, nullable=False) if deletes and node.unique_by else None,
     )
 
 

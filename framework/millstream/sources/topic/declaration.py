@@ -51,7 +51,7 @@ def _topic(reader: ColumnReader, source: Any, shape: TopicShape) -> Topic:
     reader.check_name(shape, shape.name, "source's topic")
     format_ = read_encoding(reader, source, shape)
     columns = reader.columns(shape.columns, "topic", {column.name for column in METADATA})
-    key = read_key(reader, shape.key or source.key, format_.decoding, shape.topic or shape.name)
+    key = read_key(reader, shape.key or source.key, format_, shape.topic or shape.name, columns)
     if shape.table and key is None:
         message = f"reference table '{shape.name}' has no key"
         remedy = "add `key: {name: …}`: a table keeps the latest value per key"

@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from millstream.core.text import Location
-from millstream.core.types import STRING
+from millstream.core.types import STRING, Type
 from millstream.formats.keys import KeyFormat, any_value, key_misfit
 from millstream.formats.options import text_of, wrong_options
 from millstream.formats.registry import (
     DEFAULT,
     KEY,
-    Decoding,
     Encoding,
     FormatName,
     Framing,
@@ -23,7 +22,7 @@ from millstream.formats.registry import (
 )
 from millstream.project.columns import ColumnReader
 from millstream.project.shapes import KeyShape, SubjectShape
-from millstream.project.values import FunctionUse, RegistryUse, SchemaUse, TopicKey
+from millstream.project.values import DeclaredColumn, FunctionUse, RegistryUse, SchemaUse, TopicKey
 from millstream.sources.topic.shapes import TopicDefaults, TopicShape
 
 _Parts = Sequence[TopicDefaults | KeyShape]
@@ -51,33 +50,49 @@ def _usual_framing(shape: TopicShape | KeyShape) -> Framing:
 
 
 def read_key(
-    reader: ColumnReader, shape: KeyShape | str | None, decoding: Decoding, topic: str
+    reader: ColumnReader,
+    shape: KeyShape | str | None,
+    values: Encoding,
+    topic: str,
+    columns: Sequence[DeclaredColumn],
 ) -> TopicKey | None:
     """Return the key of a topic; it is decoded as strictly as the values."""
+    decoding = values.decoding
+    # Who writes changes of rows writes their keys alike.
+    default = replace(values, single=True) if format_of(values).of_change else replace(KEY, decoding=decoding)
     if not isinstance(shape, KeyShape):
-        return TopicKey(shape, STRING, replace(KEY, decoding=decoding)) if shape else None
+        type_ = _column_type(shape or "", columns, default)
+        return TopicKey(shape, type_ or STRING, default) if shape else None
     reader.check_column(shape, shape.name)
-    name = shape.format or KEY.name
+    name = shape.format or default.name
     encoding = Encoding(
         name=name,
         decoding=decoding,
         framing=shape.framing or _usual_framing(shape),
-        options=_format_options(reader, (shape,), name),
+        options=_format_options(reader, (shape,), name) or (default.options if name == default.name else ()),
     )
     if shape.framing:
         _check_framing(reader, (shape,), encoding, "keys")
     encoding = any_value(encoding)
-    type_, columns = reader.type(shape.type), format_of(encoding).columns
+    type_, of_format = reader.type(shape.type), format_of(encoding).columns
+    of_column = _column_type(shape.name, columns, encoding)
     key = TopicKey(
         shape.name,
-        type_ or (columns[0].type if columns else STRING),
+        type_ or of_column or (of_format[0].type if of_format else STRING),
         encoding,
         read_schema_use(reader, shape, topic, shape.format, (shape,)),
         reader.location(shape, "type") if type_ else None,
     )
-    if key.schema is None:
+    if key.schema is None and (type_ or not of_column):
         _check_type(reader, shape, key)
     return key
+
+
+def _column_type(name: str, columns: Sequence[DeclaredColumn], encoding: Encoding) -> Type | None:
+    """Return the type of the column with a key's name, if the format has the key in rows as well."""
+    if not format_of(replace(encoding, single=False)).of_change:
+        return None
+    return next((column.type for column in columns if column.name.lower() == name.lower()), None)
 
 
 def _check_type(reader: ColumnReader, shape: KeyShape, key: TopicKey) -> None:

@@ -73,7 +73,8 @@ class RecordEncoder:
     def _value(self, relation: NodeId, row: GivenRow) -> bytes | None:
         catalog = self.relations.catalog
         topic = catalog.topics.get(relation)
-        fields = topic.fields if topic else catalog.models[relation].columns
+        fields: Sequence[Column | Field] = topic.fields if topic else catalog.models[relation].columns
+        fields = (*fields, *format_of(self._encoding(relation)).of_change)
         nullable = {column.name: column.nullable for column in fields}
         # A column that the test leaves out, and that can't be NULL, is left out of the value as well.
         values = {n: v for n, v in row.values.items() if n in nullable and (v is not None or nullable[n])}

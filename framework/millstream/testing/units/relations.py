@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from millstream.core.node_id import NO_NODE, NodeId
 from millstream.core.types import Type
+from millstream.formats.registry import format_of
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.from_sql.plan import StandIn, streamed_versions, traits_of_models
 from millstream.plan.from_sql.versions import stored_versions
@@ -53,6 +54,7 @@ class UnitRelations:
             return UnitRelation(id_, _typed(versions.columns), metadata=(DELETED,))
         if topic is not None:
             columns = _typed((topic.key,) if topic.key else ()) | _typed(topic.fields)
+            columns |= {column.name: column.type for column in format_of(topic.format).of_change}
             derived = {name: ", ".join(sorted(derivation.columns)) for name, derivation in topic.derived}
             return UnitRelation(id_, columns, derived, (*RECORD, *((DELETED,) if streamed else ())))
         if (source := self.catalog.row_sources.get(id_)) is not None:

@@ -11,7 +11,7 @@ CITIES = ["Bergen", "Lyon", "Oslo", "Porto", "Riga"]
 CUSTOMERS = 40
 
 
-def customer_changes(random: Random, now: datetime) -> Iterator[Change]:
+def customers(random: Random, now: datetime) -> Iterator[Change]:
     """Create the customers, then let some of them move, and delete a few."""
     rows: dict[int, dict[str, Any]] = {}
     lsn = 0
@@ -28,7 +28,7 @@ def customer_changes(random: Random, now: datetime) -> Iterator[Change]:
             rows[number] = after
 
 
-def order_changes(random: Random, now: datetime) -> Iterator[Change]:
+def orders(random: Random, now: datetime) -> Iterator[Change]:
     """Create orders, most of which are paid and sent later; some are deleted before."""
     rows: dict[int, dict[str, Any]] = {}
     number = lsn = 0
@@ -58,11 +58,12 @@ def _change(
     key: str, before: dict[str, Any] | None, after: dict[str, Any] | None, lsn: int, now: datetime
 ) -> Change:
     """Return a record as Debezium writes it."""
+    time = round(now.timestamp() * 1000)
     value = {
         "op": "d" if after is None else "u" if before else "c",
         "before": before,
         "after": after,
-        "source": {"lsn": lsn},
-        "ts_ms": round(now.timestamp() * 1000),
+        "source": {"lsn": lsn, "ts_ms": time},
+        "ts_ms": time,
     }
     return {key: (after or before or {})[key]}, value

@@ -1,4 +1,4 @@
-{{ config(materialized='table', unique_key='customer_id', order_by='lsn', delete_when='deleted') }}
+{{ config(materialized='table', unique_key='customer_id') }}
 
-select customer_id, name, city, deleted, lsn, changed_at
-from {{ ref('stg_customer_changes') }}
+select customer_id, name, city
+from {{ source('inventory', 'customers') }}

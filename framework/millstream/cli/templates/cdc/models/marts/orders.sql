@@ -1,4 +1,4 @@
-{{ config(materialized='table', unique_key='order_id', order_by='lsn', delete_when='deleted') }}
+{{ config(materialized='table', unique_key='order_id') }}
 
-select order_id, customer_id, status, amount, deleted, lsn, changed_at
-from {{ ref('stg_order_changes') }}
+select order_id, customer_id, status, amount, changed_at
+from {{ source('inventory', 'orders') }}

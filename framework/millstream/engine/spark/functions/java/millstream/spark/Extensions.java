@@ -13,6 +13,8 @@ import millstream.codecs.Registry;
 import millstream.codecs.RequiredDecoder;
 import millstream.codecs.avro.AvroEncoder;
 import millstream.codecs.avro.AvroFormat;
+import millstream.codecs.json.DebeziumFormat;
+import millstream.codecs.json.DebeziumKey;
 import millstream.codecs.json.JsonEncoder;
 import millstream.codecs.json.JsonFormat;
 import millstream.codecs.protobuf.ProtobufEncoding;
@@ -59,6 +61,16 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
         "decode_json_value",
         1,
         (fields, settings) -> new JsonFormat(fields, zone(), Framing.of(settings.get(0)), true));
+    decoder(
+        session,
+        "decode_debezium",
+        2,
+        (fields, settings) -> new DebeziumFormat(fields, zone(), settings));
+    decoder(
+        session,
+        "decode_debezium_key",
+        2,
+        (fields, settings) -> new DebeziumKey(fields, zone(), settings));
     add(
         session,
         "encode_json",

@@ -41,7 +41,6 @@ import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.NullType;
 import org.apache.spark.sql.types.ShortType;
 import org.apache.spark.sql.types.StringType;
-import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimestampNTZType;
 import org.apache.spark.sql.types.TimestampType;
@@ -315,15 +314,22 @@ public interface JsonReader {
     private final boolean closed;
 
     Fields(StructType type, ZoneId zone, boolean closed) {
+      this(
+          type,
+          Arrays.stream(type.fields())
+              .map(field -> of(field.dataType(), zone, closed))
+              .toArray(JsonReader[]::new),
+          closed);
+    }
+
+    Fields(StructType type, JsonReader[] readers, boolean closed) {
       this.closed = closed;
+      this.readers = readers;
       names = type.fieldNames();
-      readers = new JsonReader[names.length];
       required = new boolean[names.length];
       for (int i = 0; i < names.length; i++) {
         indexes.put(names[i], i);
-        StructField field = type.fields()[i];
-        readers[i] = of(field.dataType(), zone, closed);
-        required[i] = !field.nullable();
+        required[i] = !type.fields()[i].nullable();
       }
     }
 
@@ -390,10 +396,15 @@ public interface JsonReader {
 
     /** Returns the values of all fields. */
     Object[] read(JsonParser parser) throws IOException, BadValue {
+      return read(parser, parser.nextFieldName());
+    }
+
+    /** Returns the same if the parser has already read the name of the first field. */
+    Object[] read(JsonParser parser, String first) throws IOException, BadValue {
       Object[] row = new Object[names.length];
       boolean[] nulls = null;
-      String name;
-      for (int turn = 0; (name = parser.nextFieldName()) != null; turn++) {
+      String name = first;
+      for (int turn = 0; name != null; turn++, name = parser.nextFieldName()) {
         int index = index(name, turn);
         JsonToken token = parser.nextToken();
         if (index == NONE && closed) {
@@ -427,7 +438,11 @@ public interface JsonReader {
     private final JsonReader reader;
 
     Elements(ArrayType type, ZoneId zone, boolean closed) {
-      reader = of(type.elementType(), zone, closed);
+      this(of(type.elementType(), zone, closed));
+    }
+
+    Elements(JsonReader reader) {
+      this.reader = reader;
     }
 
     @Override

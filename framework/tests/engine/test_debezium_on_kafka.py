@@ -1,0 +1,173 @@
+"""Topics of Debezium as reference topics and as events, on Kafka and Spark."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from support.debezium import CUSTOMER, MYSQL, change, field, key_with_schema, text, with_schema
+from support.runs import built, create_topics, errors, headers, received, send, table_rows
+from support.shops import PROFILES, Shop
+from support.spark import SPARK_WARNINGS
+
+from millstream.cli.group import millstream
+
+pytestmark = SPARK_WARNINGS
+
+SOURCES = """
+sources:
+  - name: shop
+    format: debezium
+    topics:
+      - name: customers
+        table: true
+        key: {name: id, type: int}
+        columns:
+          - {name: first_name, type: string, nullable: false}
+          - {name: email, type: string}
+          - {name: op, from: _op}
+          - {name: changed_at, type: timestamp, from: timestamp_millis(_source.ts_ms)}
+      - name: changes
+        topic: customers
+        columns:
+          - {name: id, type: int}
+          - {name: first_name, type: string}
+          - {name: op, type: string, from: _op}
+          - {name: position, from: _source.lsn}
+"""
+CUSTOMERS = """
+    {{ config(materialized='table', unique_key='id') }}
+    select id, first_name, email, op, changed_at from {{ source('shop', 'customers') }}
+"""
+CHANGES = """
+    {{ config(materialized='table', unique_key=['id', 'op']) }}
+    select id, op, count(*) as changes, max(first_name) as first_name from {{ source('shop', 'changes') }} group by id, op
+"""
+COUNT = """
+    {{ config(materialized='table', unique_key='all') }}
+    select 'all' as all, count(*) as changes from {{ source('shop', 'changes') }} group by 'all'
+"""
+COLUMNS = [field(name, "string" if name != "id" else "int32") for name in CUSTOMER]
+
+
+def wrapped(key, value):
+    """Return a record as the default converter writes it."""
+    value = value and with_schema(value, *COLUMNS)
+    return text(key_with_schema(key, COLUMNS[0])), text(value)
+
+
+def plain(key, value):
+    return text(key), text(value)
+
+
+@pytest.mark.parametrize("write", [wrapped, plain])
+@pytest.mark.parametrize("fast", [True, False])
+def test_tables_and_events_of_the_documentation(tmp_path, broker, spark, write, fast):
+    shop = Shop(tmp_path, broker)
+    off = "" if fast else ", fast_paths: 'off'"
+    shop.write("profiles.yml", PROFILES.replace("kafka: embedded", f"kafka: embedded{off}"))
+    shop.write("models/sources.yml", SOURCES)
+    shop.model("kept", CUSTOMERS)
+    shop.model("changes_of", CHANGES)
+    shop.model("counted", COUNT)
+    create_topics(broker, "customers")
+    bob = CUSTOMER | {"id": 2, "first_name": "Bob"}
+    first = [
+        write({"id": 1}, change("r", CUSTOMER)),
+        write({"id": 2}, change("c", bob)),
+        write({"id": 3}, change("c", CUSTOMER | {"id": 3})),
+        write({"id": 1}, change("u", CUSTOMER | {"first_name": "Anne Marie"}, {"id": 1}, source=MYSQL)),
+    ]
+    send(broker, {"customers": first})
+    _, events = built(tmp_path, spark)
+    assert not errors(events)
+    rows = {row["id"]: row for row in table_rows(tmp_path, "model.kept")}
+    assert {number: row["first_name"] for number, row in rows.items()} == {
+        1: "Anne Marie",
+        2: "Bob",
+        3: "Anne",
+    }
+    assert rows[1]["changed_at"].timestamp() == 1465581029.1
+    assert [rows[number]["op"] for number in (1, 2, 3)] == ["u", "c", "c"]
+    deleted = [
+        write({"id": 2}, change("d", None, bob)),
+        write({"id": 2}, None),
+        write({"id": 3}, change("d", None, {"id": 3})),
+        *first[:1],
+        first[3],
+    ]
+    send(broker, {"customers": deleted})
+    _, events = built(tmp_path, spark)
+    assert not errors(events)
+    rows = {row["id"]: row["first_name"] for row in table_rows(tmp_path, "model.kept")}
+    assert rows == {1: "Anne Marie"}
+    changes = {(row["id"], row["op"]): row["changes"] for row in table_rows(tmp_path, "model.changes_of")}
+    assert changes == {(1, "r"): 2, (1, "u"): 2, (2, "c"): 1, (2, "d"): 1, (3, "c"): 1, (3, "d"): 1}
+    (counted,) = table_rows(tmp_path, "model.counted")
+    assert counted["changes"] == 8
+
+
+def test_bad_records_are_dead_letters(tmp_path, broker, spark):
+    shop = Shop(tmp_path, broker)
+    dead_letters = "    format: debezium\n    on_bad_record: dead_letter"
+    shop.write("models/sources.yml", SOURCES.replace("    format: debezium", dead_letters))
+    shop.model("kept", CUSTOMERS)
+    shop.model("changes_of", CHANGES)
+    create_topics(broker, "customers", partitions=1)
+    unavailable = CUSTOMER | {"email": "__debezium_unavailable_value"}
+    damaged = {
+        (text({"id": 1}), text(change("t"))): "the table was truncated",
+        (text({"id": 1}), text(CUSTOMER)): "the record is not a change of Debezium",
+        (text({"id": 1}), text(change("c", {"id": 1}))): "field first_name: the value is missing",
+        (text({"id": 1}), text(change("u", unavailable))): "field email: the database's log lacks the value",
+        (text({"id": 1, "x": 1}), text(change("c", CUSTOMER))): "the key: 'x' is not a field of the schema",
+        ("1", None): "the key: the value is not a JSON object",
+    }
+    good = [plain({"id": 1}, change("c", CUSTOMER)), plain({"id": 2}, change("c", CUSTOMER))]
+    send(broker, {"customers": [*good, *damaged]})
+    _, events = built(tmp_path, spark)
+    assert not errors(events)
+    assert {row["id"] for row in table_rows(tmp_path, "model.kept")} == {1, 2}
+    reasons = [headers(letter)["millstream.reason"] for letter in received(broker, "customers.dead_letter")]
+    for expected in damaged.values():
+        assert any(reason.startswith(expected) for reason in reasons), (expected, reasons)
+
+
+def test_generated_rows_are_consumed(tmp_path, broker, spark):
+    shop = Shop(tmp_path, broker)
+    shop.write("models/sources.yml", SOURCES)
+    shop.model("kept", CUSTOMERS)
+    create_topics(broker, "customers")
+    shop.write(
+        "seeds/traffic.py",
+        f"""
+        def customers(random, now):
+            yield 1, {{"first_name": "Ada", "email": None, "_source": {{"ts_ms": 1000}}}}
+            yield 2, {{"first_name": "Ben"}}
+            yield {{"id": 3}}, {change("r", CUSTOMER)!r}
+            yield 2, {{"_op": "d"}}
+        """,
+    )
+
+    def run(*arguments):
+        result = CliRunner().invoke(
+            millstream, [arguments[0], "--project-dir", str(tmp_path), *arguments[1:]]
+        )
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    run("produce", "shop.customers")
+    run("produce", "shop.customers", "--key", "1", "--value", '{"first_name": "Eve", "_op": "u"}')
+    _, events = built(tmp_path, spark)
+    assert not errors(events)
+    rows = {row["id"]: row["first_name"] for row in table_rows(tmp_path, "model.kept")}
+    assert rows == {1: "Eve", 3: "Anne"}
+    shown = [
+        json.loads(line)
+        for line in run("consume", "customers", "--from-beginning", "--output", "json").splitlines()
+    ]
+    assert not [record for record in shown if "undecodable" in record]
+    assert [record["value"]["op"] for record in shown if record["key"] == 2] == ["c", "d"]
+    assert [record["value"]["after"]["first_name"] for record in shown if record["key"] == 1] == [
+        "Ada",
+        "Eve",
+    ]
