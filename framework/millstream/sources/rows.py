@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 from msgspec.structs import replace
@@ -41,8 +41,13 @@ class RowShape(Shape):
     meta: Annotated[dict[str, Any], describe_key("free-form data for other tools")] = {}
 
 
-def row_reader(kind: str, *settings: str) -> Callable[[ColumnReader, Any, Any], RowSource]:
-    """Return a function that reads sources of a kind; `settings` are the keys that its shape adds."""
+def row_reader(
+    kind: str, *settings: str, options: Sequence[str] = ()
+) -> Callable[[ColumnReader, Any, Any], RowSource]:
+    """Return a function that reads sources of a kind.
+
+    `settings` are the keys of its shape that say which rows it has, `options` those of how they are read.
+    """
 
     def read(reader: ColumnReader, source: Any, shape: Any) -> RowSource:
         declared = source_declaration(kind)
@@ -58,7 +63,7 @@ def row_reader(kind: str, *settings: str) -> Callable[[ColumnReader, Any, Any], 
             if column.type is None and column.expression is None:
                 message = f"column '{column.name}' has no type"
                 reader.report_at(column.location, "MS108", message, "add `type: …`")
-        values = {name: getattr(shape, name) for name in settings}
+        values = {name: getattr(shape, name) for name in (*settings, *options)}
         hints = shape.hints
         return RowSource(
             kind=kind,
@@ -74,11 +79,11 @@ def row_reader(kind: str, *settings: str) -> Callable[[ColumnReader, Any, Any], 
             tests=tuple(
                 _with_time(reader, declared, test) for test in reader.tests(shape.tests, shape.data_tests)
             ),
-            settings={name: value for name, value in values.items() if value is not None},
+            settings={name: values[name] for name in settings if values[name] is not None},
             options={
                 key: value
-                for key in ("rows_per_second", "distinct", "keeps")
-                if (value := values.get(key) or (getattr(hints, key) if hints is not None else None))
+                for key in ("rows_per_second", "distinct", "keeps", *options)
+                if (value := values.get(key) or (getattr(hints, key, None) if hints is not None else None))
             },
         )
 

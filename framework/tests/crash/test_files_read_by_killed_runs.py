@@ -36,15 +36,29 @@ MODELS = {
 }
 
 
-@pytest.fixture
-def lake(tmp_path, monkeypatch):
+FILES_OF_LINES = LAKE.replace("parquet_folders:", "files:").replace(
+    "lake/orders", "lake/orders\n        format: json"
+)
+
+
+def write_lines(shop, name, *rows):
+    folder = shop.root / "lake/orders"
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [json.dumps(dict(zip(("id", "customer", "amount"), row, strict=True))) for row in rows]
+    (shop.root / name).write_text("\n".join(lines))
+    (shop.root / name).rename(folder / f"{name}.json")
+
+
+@pytest.fixture(params=[(LAKE, write_file), (FILES_OF_LINES, write_lines)], ids=["packaged", "files"])
+def lake(request, tmp_path, monkeypatch):
     packages = Path(__file__).parents[1] / "support/source_kinds"
     monkeypatch.setenv("PYTHONPATH", f"{packages}:{os.environ.get('PYTHONPATH', '')}")
     monkeypatch.syspath_prepend(str(packages))
     broker = keep_broker(tmp_path)
     shop = Shop(tmp_path, broker.address)
     shop.write("profiles.yml", PROFILES)
-    shop.write("models/sources.yml", LAKE)
+    declared, shop.write_rows = request.param
+    shop.write("models/sources.yml", declared)
     for name, sql in MODELS.items():
         shop.model(name, sql)
     yield shop
@@ -58,7 +72,7 @@ def test_each_row_is_there_once(lake):
         for _ in range(dice.randrange(1, 4)):
             first = len(written)
             rows = [(first + n, f"customer{(first + n) % 3}", 1.0) for n in range(dice.randrange(1, 50))]
-            write_file(lake, f"file{first}", *rows)
+            lake.write_rows(lake, f"file{first}", *rows)
             written.extend(rows)
             if run is not None:
                 run.go_on(dice.uniform(0, 1))

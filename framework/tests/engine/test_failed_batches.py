@@ -32,7 +32,7 @@ def test_a_missing_file_of_a_table_is_told(shop, first_spark, by_spark):
     _, events = built(shop.root, first_spark)
     (diagnostic,) = errors(events)
     assert diagnostic.code == "MS859"
-    message, _, path = diagnostic.message.partition(": a file of a table no longer exists: ")
+    message, _, path = diagnostic.message.partition(": a file no longer exists: ")
     assert (message, Path(path.removeprefix("file://")).name in {part.name for part in files}) == (
         "totals",
         True,

@@ -37,8 +37,9 @@ MS861 A Python function failed
     in tables, the record is no longer known: a failing function always stops the query, and the message names
     the group, or what the row was joined by.
 MS862 A record can't be decoded
-    The topic holds a record that does not match the source's declaration, and `on_bad_record` is `fail`. The
-    message says where the record is. Fix the producer of such records, or set `skip` or `dead_letter`.
+    The topic or file holds a record that does not match the source's declaration, and `on_bad_record` is
+    `fail`. The message says where the record is. Fix the producer of such records, or the file; or set `skip`
+    or, for topics, `dead_letter`.
 MS863 A row fails a data test
     A data test with `severity: error`, the default, stops its model before the row is stored; other models
     continue. The message shows up to three rows (the key, and the columns that the test reads), and the
@@ -53,6 +54,9 @@ MS864 Records that a query has not read yet are gone
     says.
 MS865 A topic no longer exists
     It existed when the build started. `millstream build` creates missing topics of sinks.
+MS866 A file can't be read
+    The folder of a source does not exist, or a file lacks a declared column, has it with another type, or is
+    damaged. Declare the columns that all files have, or fix the file: the next build reads it again.
 MS867 Kafka denies a query access
     The user, password or permissions of the target don't allow the query to read or write its topics.
 MS868 A row can't be computed
@@ -156,8 +160,9 @@ MS858 Kafka refuses the time of a record
     `…before.max.ms` of the topic allow. Topics that Millstream creates for sinks have no limit ahead. For
     another topic, raise the limit with `kafka-configs.sh`, which the query then needs no restart for, or
     leave out such rows in the model.
-MS859 A file of a table no longer exists
-    Something else than Millstream removed a file that the newest version of a Delta table consists of.
+MS859 A file no longer exists
+    Something else than Millstream removed a file that the newest version of a Delta table consists of, or
+    that a batch of a source was to read.
     Restore it. If it is lost, `millstream build --full-refresh` with the model removes its rows and state,
     and starts over.
 MS810 A transaction was ended by Kafka

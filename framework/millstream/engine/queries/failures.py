@@ -56,6 +56,8 @@ _RAISED = (
 
 _NULL_KEYS = "leave out rows whose key is NULL, or give them a key with coalesce"
 
+_FILE_REMEDY = "declare the columns that the files have, or fix the file"
+
 _FAILURES = (
     _KnownFailure(
         "MS861",
@@ -75,6 +77,28 @@ _FAILURES = (
         lambda match: f"a row fails a data test: {_first(match)}",
         WRONG_ROW_REMEDY,
         raised=True,
+    ),
+    _KnownFailure(
+        "MS862",
+        re.compile(r"(bad record: file /[^\n]*?)" + _END),
+        _first,
+        "fix the file, or set on_bad_record: skip for the source",
+    ),
+    _KnownFailure(
+        "MS866",
+        re.compile(r"bad (file: [^\n]*?)" + _END),
+        _first,
+        _FILE_REMEDY,
+        raised=True,
+    ),
+    _KnownFailure(
+        "MS866",
+        re.compile(
+            r"PARQUET_COLUMN_DATA_TYPE_MISMATCH\][^\n]*? reading file (\S+?)\. [^\n]*?column \[([^\n]*?)\]\. "
+            r"Expected Spark type ([^\n]+?), actual Parquet type (\w+)"
+        ),
+        lambda match: f"file: {match[1]}: column {match[2]} is {match[4]}, which can't be read as {match[3]}",
+        _FILE_REMEDY,
     ),
     _KnownFailure(
         "MS862",
@@ -132,9 +156,15 @@ _FAILURES = (
             r"FILE_NOT_EXIST\][^\n]*? reading file (?:file:)?(\S+?)\. "
             r"|Object at location (\S+) not found"
         ),
-        lambda match: f"a file of a table no longer exists: {match[1] or match[2]}",
+        lambda match: f"a file no longer exists: {match[1] or match[2]}",
         "restore it; or `millstream build --full-refresh` removes the rows and state of the models, and "
         "starts over",
+    ),
+    _KnownFailure(
+        "MS866",
+        re.compile(r"FAILED_READ_FILE[\w.]*\][^\n]*? reading file (\S+?)\. "),
+        lambda match: f"file: {match[1]}: it can't be read",
+        "restore the file; Spark's log says what is wrong with it",
     ),
     _KnownFailure(
         "MS864",

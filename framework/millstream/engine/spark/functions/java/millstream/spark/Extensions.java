@@ -9,6 +9,7 @@ import java.util.stream.Collectors;
 import millstream.codecs.Decoder;
 import millstream.codecs.Encoder;
 import millstream.codecs.Framing;
+import millstream.codecs.LineDecoder;
 import millstream.codecs.Registry;
 import millstream.codecs.RequiredDecoder;
 import millstream.codecs.avro.AvroEncoder;
@@ -22,6 +23,9 @@ import millstream.codecs.protobuf.ProtobufFormat;
 import millstream.codecs.text.CsvFormat;
 import millstream.codecs.text.TextFormat;
 import millstream.codecs.xml.XmlFormat;
+import millstream.files.FileHeader;
+import millstream.files.FilePlace;
+import millstream.files.ParquetColumns;
 import millstream.rows.Ages;
 import millstream.rows.BadReason;
 import millstream.rows.Gather;
@@ -157,6 +161,29 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
                 ? Literal.TrueLiteral()
                 : Matched.of(arguments.get(0), Boolean.parseBoolean(text(arguments.get(1)))));
     add(session, "ages", arguments -> new Aggregate("ages", new Ages(), arguments.get(0), 0, 0));
+    add(
+        session,
+        "file_header",
+        arguments ->
+            V2ExpressionUtils.resolveScalarFunction(
+                new FileHeader(
+                    text(arguments.get(1)),
+                    text(arguments.get(2)),
+                    texts(arguments.subList(3, arguments.size()))),
+                seq(arguments.get(0))));
+    add(
+        session,
+        "file_place",
+        arguments ->
+            V2ExpressionUtils.resolveScalarFunction(
+                new FilePlace(), seq(arguments.get(0), arguments.get(1))));
+    add(
+        session,
+        "has_parquet_columns",
+        arguments ->
+            V2ExpressionUtils.resolveScalarFunction(
+                new ParquetColumns(StructType.fromDDL(text(arguments.get(1)))),
+                seq(arguments.get(0))));
     return BoxedUnit.UNIT;
   }
 
@@ -169,7 +196,7 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
    * Adds a function of a value, fields and a number of settings, whose rows say what is wrong. With
    * a topic, a partition and an offset at the end, it fails instead. What precedes the reason can
    * follow, and the columns that must be good, of which there is at least one; by default, all must
-   * be.
+   * be. With a file and a line at the end, it fails with their place.
    */
   private static void decoder(
       SparkSessionExtensions session, String name, int count, Maker<Decoder.Format> maker) {
@@ -180,6 +207,11 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
           StructType fields = StructType.fromDDL(text(arguments.get(1)));
           Decoder.Format format = maker.of(fields, texts(arguments.subList(2, 2 + count)));
           List<Expression> record = arguments.subList(2 + count, arguments.size());
+          if (record.size() == 2) {
+            return V2ExpressionUtils.resolveScalarFunction(
+                new LineDecoder(name, fields, format),
+                seq(arguments.get(0), record.get(0), record.get(1)));
+          }
           return record.isEmpty()
               ? V2ExpressionUtils.resolveScalarFunction(
                   new Decoder(name, fields, format), seq(arguments.get(0)))

@@ -1,0 +1,121 @@
+"""Reads the files of a folder with Spark."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.readwriter import DataFrameReader
+from pyspark.sql.streaming.readwriter import DataStreamReader
+
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.expressions import quote_name, sql_literal
+from millstream.core.types import Field
+from millstream.formats.sql import fields_to_ddl
+from millstream.project.values import Project, RowSource
+from millstream.sources.files.positions import FilesPosition, ends, folder_of, path_of
+from millstream.sources.files.spark.lines import decode_lines
+from millstream.sources.positions import Range
+
+_OF_FILES = "_metadata.file_path as _file", "_metadata.file_modification_time as _modified"
+_NEVER = "36500d"
+"""Spark would leave out files that are a week older than another one, also if they are new in the folder."""
+
+
+class Folder(Struct, frozen=True):
+    session: SparkSession
+    source: RowSource
+    project: Project
+
+    def stream(self) -> DataFrame:
+        return self._typed(self._streamed())
+
+    def after(self, position: FilesPosition, /) -> DataFrame:
+        addresses = self._addresses(position.files)
+        return self._typed(self._streamed().where(~f.col("_file").isin(addresses)))
+
+    def rows(self) -> DataFrame:
+        return self._typed(self._batch())
+
+    def between(self, part: Range) -> DataFrame:
+        """Return the rows of files that still exist."""
+        end, start = part.end, part.start
+        assert isinstance(end, FilesPosition)
+        files = end.files - start.files if isinstance(start, FilesPosition) else end.files
+        return self._typed(self._batch().where(f.col("_file").isin(self._addresses(files))))
+
+    @property
+    def _fields(self) -> list[Field]:
+        columns = (column for column in self.source.columns if column.expression is None)
+        return [Field(c.name, c.type, c.nullable) for c in columns if c.type is not None]
+
+    @property
+    def _has_lines(self) -> bool:
+        return bool(self.source.settings["format"] != "parquet")
+
+    @property
+    def _path(self) -> str:
+        """The path as Hadoop reads it, which sees patterns also in names of folders."""
+        folder, pattern = folder_of(self.source, self.project)
+        if not folder.exists():
+            message = f"the folder of source '{self.source.id}' does not exist: {folder}"
+            raise MillstreamError(
+                Diagnostic("MS866", message, self.source.location, "create it, or change its path")
+            )
+        escaped = "".join(f"\\{c}" if c in "[]{}\\*?" else c for c in str(folder))
+        return f"{escaped}/{pattern}" if pattern else escaped
+
+    def _streamed(self) -> DataFrame:
+        reader = self.session.readStream.option("maxFileAge", _NEVER)
+        if limit := self.source.options.get("max_files"):
+            reader = reader.option("maxFilesPerTrigger", limit)
+        return self._placed(self._load(reader))
+
+    def _batch(self) -> DataFrame:
+        """Return the files of now; Spark refuses to read none."""
+        if ends(self.source, self.project).files:
+            return self._placed(self._load(self.session.read))
+        columns = f"{self._schema}, _file string, _modified timestamp"
+        return self.session.createDataFrame([], columns)
+
+    @property
+    def _schema(self) -> str:
+        return "line binary" if self._has_lines else fields_to_ddl(self._fields)
+
+    def _load(self, reader: DataFrameReader | DataStreamReader) -> DataFrame:
+        # Folders such as `day=1` add no columns, and those within are read, too.
+        schema = "value string" if self._has_lines else self._schema
+        reader = reader.option("recursiveFileLookup", "true").schema(schema)
+        return reader.format("text" if self._has_lines else "parquet").load(self._path)
+
+    def _placed(self, rows: DataFrame) -> DataFrame:
+        """Return rows with the place of each, or lines as bytes."""
+        return rows.selectExpr("cast(value as binary) as line" if self._has_lines else "*", *_OF_FILES)
+
+    def _typed(self, rows: DataFrame) -> DataFrame:
+        return decode_lines(rows, self.source, self._fields) if self._has_lines else self._checked(rows)
+
+    def _checked(self, rows: DataFrame) -> DataFrame:
+        """Return the rows of Parquet files; a column that a file lacks is an error, not NULL."""
+        schema = fields_to_ddl([Field(field.name, field.type) for field in self._fields])
+        checked = rows.where(f.call_function("has_parquet_columns", f.col("_file"), f.lit(schema)))
+        for field in self._fields:
+            if not field.nullable:
+                reason = sql_literal(f": column {field.name}: a value is missing")
+                failed = f"raise_error(concat('bad file: ', _file, {reason}))"
+                checked = checked.where(f"if({quote_name(field.name)} is null, {failed}, true)")
+        return checked
+
+    def _addresses(self, files: frozenset[str]) -> list[str]:
+        """Return the addresses of files that exist, as `_file` has them."""
+        if not ends(self.source, self.project).files:
+            return []
+        addresses = self._load(self.session.read).inputFiles()
+        # The two differ only in the slashes of files of this machine.
+        return [
+            address.replace("file:///", "file:/", 1) for address in addresses if path_of(address) in files
+        ]
+
+
+def connect(session: SparkSession, source: RowSource, project: Project) -> Folder:
+    return Folder(session, source, project)

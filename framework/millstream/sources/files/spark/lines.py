@@ -1,0 +1,95 @@
+"""Decodes the lines of files as the values of topics are decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+
+from millstream.core.expressions import (
+    Expression,
+    Piece,
+    Ref,
+    join_pieces,
+    quote_name,
+    render_sql,
+    sql_literal,
+)
+from millstream.core.types import UNKNOWN, Field
+from millstream.formats.format import DecodedSql
+from millstream.formats.options import text_of
+from millstream.formats.registry import Encoding, format_of
+from millstream.formats.sql import BAD
+from millstream.project.values import RowSource
+from millstream.sources.files.declaration import ENCODINGS
+
+_LINE = (Ref("_file"), Ref("line"))
+"""The arguments with the place of a line, in the columns of the rows to decode."""
+
+
+def decode_lines(rows: DataFrame, source: RowSource, fields: Sequence[Field]) -> DataFrame:
+    """Decode rows with the columns line, _file and _modified; empty lines of JSON and CSV are left out."""
+    encoding = _encoding(source)
+    format_ = format_of(encoding)
+    decoded = format_.spark.decode(fields)
+    skips = source.options.get("on_bad_record") == "skip"
+    if not format_.single:
+        rows = rows.where("length(line) > 0")
+    rows = _with_values(rows, encoding, [field.name for field in fields])
+    names = [quote_name(field.name) for field in fields]
+    if not decoded.rows:
+        if skips and decoded.good:
+            rows = rows.where(_sql(decoded.good))
+        columns = [_column(decoded, pieces, skips=skips) for pieces in decoded.fields]
+    else:
+        parsed = decoded.rows if skips else _required(decoded)
+        rows = rows.selectExpr("struct(_file, _modified) as _place", _sql(("inline(", *parsed, ")")))
+        rows = rows.where(f"{BAD} is null").selectExpr("*", "_place._file", "_place._modified")
+        restored = decoded.fields or ((),) * len(names)
+        columns = [_sql(pieces) if pieces else name for pieces, name in zip(restored, names, strict=True)]
+    typed = (f"{column} as {name}" for column, name in zip(columns, names, strict=True))
+    return rows.selectExpr(*typed, "_file", "_modified")
+
+
+def _encoding(source: RowSource) -> Encoding:
+    name = ENCODINGS[source.settings["format"]]
+    options = {option: text_of(value) for option, value in source.settings["format_options"].items()}
+    defaults = format_of(name).options
+    changed = sorted((o, text) for o, text in options.items() if text != defaults[o].default)
+    return Encoding(name, options=tuple(changed))
+
+
+def _with_values(rows: DataFrame, encoding: Encoding, columns: Sequence[str]) -> DataFrame:
+    """Add the values to decode: with a header, each is the header and a line."""
+    options = {name: o.default for name, o in format_of(encoding).options.items()} | dict(encoding.options)
+    if options.get("header") != "true":
+        return rows.selectExpr("*", "line as value")
+    arguments = ", ".join(sql_literal(text) for text in (options["delimiter"], options["quote"], *columns))
+    rows = rows.selectExpr("*", f"file_header(_file, {arguments}) as header").where("line <> header")
+    return rows.selectExpr("line", "_file", "_modified", "concat(header, X'0A', line) as value")
+
+
+def _required(decoded: DecodedSql) -> tuple[Piece, ...]:
+    """Return rows of a call that fails with the place of a line that can't be decoded."""
+    if decoded.required is not None:
+        return decoded.required(_LINE)
+    return (
+        *("transform(", *decoded.rows, f", parsed -> if(parsed.{BAD} is null, parsed, "),
+        *_raised(decoded.why),
+        "))",
+    )
+
+
+def _column(decoded: DecodedSql, pieces: tuple[Piece, ...], *, skips: bool) -> str:
+    if skips or not decoded.good:
+        return _sql(pieces)
+    return _sql(("if(", *decoded.good, ", ", *pieces, ", ", *_raised(decoded.why), ")"))
+
+
+def _raised(why: tuple[Piece, ...]) -> tuple[Piece, ...]:
+    file, line = _LINE
+    return ("raise_error(concat('bad record: ', file_place(", file, ", ", line, "), ': ', ", *why, "))")
+
+
+def _sql(pieces: Sequence[Piece]) -> str:
+    return render_sql(Expression(join_pieces(pieces), UNKNOWN))
