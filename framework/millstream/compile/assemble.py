@@ -71,7 +71,7 @@ def _config(source: DeclaredSource) -> dict[str, Any]:
                 **{n: topic.options[n] for n in _TOPIC_OPTIONS if topic.options.get(n) is not None},
             }
         case RowSource():
-            return {"kind": source.kind, **source.settings, **timed}
+            return {"kind": source.kind, **source.settings, **source.options, **timed}
 
 
 def _functions_of(source: DeclaredSource) -> tuple[str, ...]:

@@ -37,6 +37,10 @@ MODEL = """
     {{ config(materialized='table', unique_key='id') }}
     select id, customer, doubled, at, _file as file from {{ source('lake', 'orders') }}
 """
+COUNTS = """
+    {{ config(materialized='table', unique_key='file') }}
+    select _file as file, count(*) as orders from {{ source('lake', 'orders') }} group by _file
+"""
 FORMATS = {
     "parquet": ("parquet", "format parquet"),
     "json": ("json", "format json, timestampformat '%Y-%m-%dT%H:%M:%SZ'"),
@@ -141,8 +145,9 @@ def test_a_bad_line_fails_with_its_place_or_is_skipped(shop, first_spark):
     assert (errors(events), sorted(rows_of(shop))) == ([], [1, 2])
     shop.write("models/lake.yml", LAKE.replace("FORMAT", "json\n        on_bad_record: skip"))
     write_lines(shop, "more.json", "{", good.replace("1", "3", 1), '{"id": "x"}')
-    _, events = built(shop.root, first_spark)
+    results, events = built(shop.root, first_spark)
     assert (errors(events), sorted(rows_of(shop))) == ([], [1, 2, 3])
+    assert [result.skipped for result in results.results] == [{"source.lake.orders": 2}]
 
 
 @pytest.mark.parametrize(
@@ -154,8 +159,9 @@ def test_a_bad_line_fails_with_its_place_or_is_skipped(shop, first_spark):
     ],
 )
 def test_lines_of_csv(shop, first_spark, header, line, reason):
+    """A line is checked whichever of its columns are read."""
     shop.write("models/lake.yml", LAKE.replace("FORMAT", FORMATS["csv"][0]))
-    shop.model("orders", MODEL)
+    shop.model("orders", COUNTS)
     write_lines(shop, "one.csv", header, line)
     diagnostic = failure(shop, first_spark)
     assert (diagnostic.code, reason in diagnostic.message) == ("MS862", True), diagnostic.message

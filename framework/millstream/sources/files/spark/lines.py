@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 
 from millstream.core.expressions import (
     Expression,
@@ -15,12 +16,14 @@ from millstream.core.expressions import (
     render_sql,
     sql_literal,
 )
+from millstream.core.node_id import NodeId
 from millstream.core.types import UNKNOWN, Field
 from millstream.formats.format import DecodedSql
 from millstream.formats.options import text_of
 from millstream.formats.registry import Encoding, format_of
 from millstream.formats.sql import BAD
 from millstream.project.values import RowSource
+from millstream.queries.checks import count_name
 from millstream.sources.files.declaration import ENCODINGS
 
 _LINE = (Ref("_file"), Ref("line"))
@@ -39,16 +42,25 @@ def decode_lines(rows: DataFrame, source: RowSource, fields: Sequence[Field]) ->
     names = [quote_name(field.name) for field in fields]
     if not decoded.rows:
         if skips and decoded.good:
-            rows = rows.where(_sql(decoded.good))
+            rows = _without_bad(rows, source, _sql(decoded.good))
         columns = [_column(decoded, pieces, skips=skips) for pieces in decoded.fields]
     else:
         parsed = decoded.rows if skips else _required(decoded)
         rows = rows.selectExpr("struct(_file, _modified) as _place", _sql(("inline(", *parsed, ")")))
-        rows = rows.where(f"{BAD} is null").selectExpr("*", "_place._file", "_place._modified")
+        rows = _without_bad(rows, source, f"{BAD} is null") if skips else rows
+        rows = rows.selectExpr("*", "_place._file", "_place._modified")
         restored = decoded.fields or ((),) * len(names)
         columns = [_sql(pieces) if pieces else name for pieces, name in zip(restored, names, strict=True)]
     typed = (f"{column} as {name}" for column, name in zip(columns, names, strict=True))
     return rows.selectExpr(*typed, "_file", "_modified")
+
+
+def _without_bad(rows: DataFrame, source: RowSource, good: str) -> DataFrame:
+    """Leave out lines that can't be decoded; a stream counts them as those of topics are counted."""
+    if rows.isStreaming:
+        name = count_name("skipped", NodeId("source", source.id))
+        rows = rows.observe(name, f.expr(f"count_if(not ({good}))").alias(name))
+    return rows.where(good)
 
 
 def _encoding(source: RowSource) -> Encoding:
