@@ -188,7 +188,7 @@ def test_parquet_files_with_other_columns(shop, first_spark, query, reason):
     (shop.root / "data/orders").mkdir(parents=True)
     duckdb.execute(f"copy ({query}) to '{shop.root}/data/orders/one.parquet' (format parquet)")
     diagnostic = failure(shop, first_spark)
-    assert (diagnostic.code, reason in diagnostic.message) == ("MS866", True), diagnostic.message
+    assert (diagnostic.code, reason in diagnostic.message) == ("MS699", True), diagnostic.message
     assert "one.parquet" in diagnostic.message
 
 
@@ -196,12 +196,12 @@ def test_a_missing_folder_and_a_damaged_file(shop, first_spark):
     shop.write("models/lake.yml", LAKE.replace("FORMAT", "parquet"))
     shop.model("orders", MODEL)
     diagnostic = failure(shop, first_spark)
-    assert (diagnostic.code, "does not exist" in diagnostic.message) == ("MS866", True)
+    assert (diagnostic.code, "does not exist" in diagnostic.message) == ("MS699", True)
     assert diagnostic.location.path == "models/lake.yml"
     write_lines(shop, "one.parquet", "not Parquet at all")
     diagnostic = failure(shop, first_spark)
     assert (diagnostic.code, "one.parquet: it can't be read" in diagnostic.message) == (
-        "MS866",
+        "MS699",
         True,
     ), diagnostic.message
 

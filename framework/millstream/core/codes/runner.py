@@ -6,6 +6,9 @@ CODES = read_codes("""
 MS687 A demo needs the local target
     `millstream demo` sends test traffic to the topics of sources, so it only works with the broker on this
     machine. Choose a target with `kafka: embedded` with `--target`; on others, use `millstream run`.
+MS699 A file can't be read
+    The folder of a source does not exist, or a file lacks a declared column, has it with another type, or is
+    damaged. Declare the columns that all files have, or fix the file: the next build reads it again.
 MS695 A record is larger than Kafka accepts
     By default, a producer sends at most 1 MB in a request, and a topic takes at most 1 MB in a record. Set
     `max.request.size` in `producer` of the sink or in the profile, and `max.message.bytes` of the topic. With
@@ -54,9 +57,6 @@ MS864 Records that a query has not read yet are gone
     says.
 MS865 A topic no longer exists
     It existed when the build started. `millstream build` creates missing topics of sinks.
-MS866 A file can't be read
-    The folder of a source does not exist, or a file lacks a declared column, has it with another type, or is
-    damaged. Declare the columns that all files have, or fix the file: the next build reads it again.
 MS867 Kafka denies a query access
     The user, password or permissions of the target don't allow the query to read or write its topics.
 MS868 A row can't be computed

@@ -85,14 +85,14 @@ _FAILURES = (
         "fix the file, or set on_bad_record: skip for the source",
     ),
     _KnownFailure(
-        "MS866",
+        "MS699",
         re.compile(r"bad (file: [^\n]*?)" + _END),
         _first,
         _FILE_REMEDY,
         raised=True,
     ),
     _KnownFailure(
-        "MS866",
+        "MS699",
         re.compile(
             r"PARQUET_COLUMN_DATA_TYPE_MISMATCH\][^\n]*? reading file (\S+?)\. [^\n]*?column \[([^\n]*?)\]\. "
             r"Expected Spark type ([^\n]+?), actual Parquet type (\w+)"
@@ -161,7 +161,7 @@ _FAILURES = (
         "starts over",
     ),
     _KnownFailure(
-        "MS866",
+        "MS699",
         re.compile(r"FAILED_READ_FILE[\w.]*\][^\n]*? reading file (\S+?)\. "),
         lambda match: f"file: {match[1]}: it can't be read",
         "restore the file; Spark's log says what is wrong with it",

@@ -60,7 +60,7 @@ class Folder(Struct, frozen=True):
         if not folder.exists():
             message = f"the folder of source '{self.source.id}' does not exist: {folder}"
             raise MillstreamError(
-                Diagnostic("MS866", message, self.source.location, "create it, or change its path")
+                Diagnostic("MS699", message, self.source.location, "create it, or change its path")
             )
         escaped = "".join(f"\\{c}" if c in "[]{}\\*?" else c for c in str(folder))
         return f"{escaped}/{pattern}" if pattern else escaped
