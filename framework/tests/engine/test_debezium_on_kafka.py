@@ -1,6 +1,7 @@
 """Topics of Debezium as reference topics and as events, on Kafka and Spark."""
 
 import json
+import time
 
 import pytest
 from click.testing import CliRunner
@@ -130,6 +131,32 @@ def test_bad_records_are_dead_letters(tmp_path, broker, spark):
     reasons = [headers(letter)["millstream.reason"] for letter in received(broker, "customers.dead_letter")]
     for expected in damaged.values():
         assert any(reason.startswith(expected) for reason in reasons), (expected, reasons)
+
+
+def test_versions_are_valid_from_the_times_of_records(tmp_path, broker, spark):
+    shop = Shop(tmp_path, broker)
+    more = "        table: true\n        versions: all\n"
+    shop.write("models/sources.yml", SOURCES.replace("        table: true\n", more))
+    shop.model(
+        "history",
+        """
+        {{ config(materialized='table', unique_key=['id', 'valid_from']) }}
+        select id, first_name, valid_from, valid_to from {{ source('shop', 'customers') }}
+        """,
+    )
+    create_topics(broker, "customers")
+    eve = CUSTOMER | {"first_name": "Eve"}
+    deleted = [plain({"id": 1}, change("d", None, {"id": 1})), plain({"id": 1}, None)]
+    for records in ([plain({"id": 1}, change("c", CUSTOMER))], deleted, [plain({"id": 1}, change("c", eve))]):
+        send(broker, {"customers": records})
+        time.sleep(0.01)
+    _, events = built(tmp_path, spark)
+    assert not errors(events)
+    rows = sorted(table_rows(tmp_path, "model.history"), key=lambda row: row["valid_from"])
+    versions = {row["first_name"]: row for row in rows if row["first_name"]}
+    assert versions.keys() == {"Anne", "Eve"}
+    assert versions["Anne"]["valid_to"] < versions["Eve"]["valid_from"]
+    assert versions["Eve"]["valid_to"] is None
 
 
 def test_generated_rows_are_consumed(tmp_path, broker, spark):

@@ -57,6 +57,7 @@ def _topic(reader: ColumnReader, source: Any, shape: TopicShape) -> Topic:
         remedy = "add `key: {name: …}`: a table keeps the latest value per key"
         reader.report_at(reader.location(shape), "MS108", message, remedy)
     _check_columns(reader, shape, columns, format_)
+    _check_times(reader, source, shape, format_)
     return Topic(
         source=source.name,
         name=shape.name,
@@ -107,6 +108,22 @@ def _versions(reader: ColumnReader, shape: TopicShape, columns: Iterable[Declare
             at_column = column.location if isinstance(column, DeclaredColumn) else location
             reader.report_at(at_column, "MS682", message, RENAMED_IN_TABLE)
     return shape.versions
+
+
+def _check_times(reader: ColumnReader, source: Any, shape: TopicShape, format_: Encoding) -> None:
+    """Report an event time of versions that deleted rows lack."""
+    watermark = shape.watermark or source.watermark
+    if (
+        not (shape.versions and watermark and format_of(format_).of_change)
+        or watermark.column == "_timestamp"
+    ):
+        return
+    message = (
+        f"a deleted row of '{shape.name}' has no {watermark.column}, by which its last version would end"
+    )
+    remedy = "remove `watermark`: versions then begin and end at the times of the records"
+    part = shape if shape.watermark else source
+    reader.report_at(reader.location(part, "watermark"), "MS107", message, remedy)
 
 
 def _kafka_name(reader: ColumnReader, shape: TopicShape) -> str:
