@@ -10,9 +10,9 @@ from millstream.core.types import parse_type
 from millstream.engine.queries.start import Lookups, looking_up
 from millstream.plan.nodes import Column
 from millstream.queries.values import StaticRead, TableOutput
-from millstream.stores.delta.folder import DeltaFolder
 from millstream.stores.delta.spark import DeltaTables, small_tables
 from millstream.stores.delta.spark.table import leave_to_spark
+from millstream.stores.folders import TableFolder
 from millstream.stores.spark import TableBatch
 
 pytestmark = SPARK_WARNINGS
@@ -29,7 +29,7 @@ class Looked:
 
     def __init__(self, spark, root, columns):
         self.session = spark.newSession()
-        self.store = DeltaTables(DeltaFolder(str(root)), self.session)
+        self.store = DeltaTables(TableFolder(str(root)), self.session)
         self.columns = tuple(Column(name, parse_type(type_)) for name, type_ in columns.items())
         self.table = TableOutput(NodeId("model", "t"), (next(iter(columns)),), self.columns)
         assert self.store.create(self.table, changes=False)

@@ -12,8 +12,8 @@ from millstream.core.node_id import NodeId
 from millstream.core.types import parse_type
 from millstream.plan.nodes import Column
 from millstream.queries.values import TableOutput
-from millstream.stores.delta.folder import DeltaFolder
 from millstream.stores.delta.spark import DeltaTables, old_files, small_tables
+from millstream.stores.folders import TableFolder
 from millstream.stores.spark import TableBatch
 
 pytestmark = SPARK_WARNINGS
@@ -46,7 +46,7 @@ def large(monkeypatch):
 def store(first_spark, tmp_path):
     session = first_spark.newSession()
     session.conf.set("spark.sql.shuffle.partitions", "1")
-    tables = DeltaTables(DeltaFolder(str(tmp_path)), session)
+    tables = DeltaTables(TableFolder(str(tmp_path)), session)
     assert tables.create(TABLE, changes=True)
     return tables
 

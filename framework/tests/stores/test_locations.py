@@ -10,7 +10,8 @@ from millstream.core.node_id import NodeId
 from millstream.project.folders import checkpoints_of
 from millstream.project.secrets import Secret
 from millstream.project.values import Target
-from millstream.stores.delta.folder import DeltaFolder, delta_folder
+from millstream.stores.delta.folder import delta_folder
+from millstream.stores.folders import TableFolder
 from millstream.stores.local import all_local_tables, local_tables, store_of
 from millstream.stores.postgres.schema import PostgresSchema, postgres_schema
 from millstream.stores.registry import STORES, jar_files, store_declaration
@@ -25,7 +26,7 @@ def target(**settings):
 
 def test_by_default_below_the_project_by_target(tmp_path):
     local_folder = f"{tmp_path}/.millstream/local"
-    assert delta_folder(target(), tmp_path) == DeltaFolder(f"{local_folder}/tables")
+    assert delta_folder(target(), tmp_path) == TableFolder(f"{local_folder}/tables")
     assert checkpoints_of(target(), tmp_path) == f"{local_folder}/checkpoints"
 
 
@@ -54,7 +55,7 @@ def test_where_the_target_says(tmp_path, path, template):
 )
 @pytest.mark.parametrize("base", ["s3a://x", "s3a://x/"])
 def test_each_table_has_a_folder(relation, folder, base):
-    assert DeltaFolder(base).read(relation) == DeltaFolder(base).written(relation) == folder
+    assert TableFolder(base).read(relation) == TableFolder(base).written(relation) == folder
 
 
 def test_the_option_of_a_model_comes_before_the_targets():

@@ -10,9 +10,9 @@ from millstream.core.node_id import NodeId
 from millstream.core.types import parse_type
 from millstream.plan.nodes import Column
 from millstream.queries.values import TableOutput
-from millstream.stores.delta.folder import DeltaFolder
 from millstream.stores.delta.spark import DeltaTables, old_files
 from millstream.stores.delta.spark.table import leave_to_spark
+from millstream.stores.folders import TableFolder
 from millstream.stores.spark import TableBatch
 
 pytestmark = SPARK_WARNINGS
@@ -29,7 +29,7 @@ def make_table(request, first_spark, tmp_path):
     def make(retention, *, changes=False):
         session = first_spark.newSession()
         session.conf.set("spark.sql.shuffle.partitions", "1")
-        store = DeltaTables(DeltaFolder(str(tmp_path)), session, retention)
+        store = DeltaTables(TableFolder(str(tmp_path)), session, retention)
         assert store.create(TABLE, changes=changes)
         if not request.param:
             leave_to_spark(session, table_path(tmp_path))

@@ -15,9 +15,9 @@ from millstream.core.node_id import NodeId
 from millstream.core.types import parse_type
 from millstream.plan.nodes import Column
 from millstream.queries.values import TableOutput
-from millstream.stores.delta.folder import DeltaFolder
 from millstream.stores.delta.spark import DeltaTables
 from millstream.stores.delta.spark.table import leave_to_spark
+from millstream.stores.folders import TableFolder
 from millstream.stores.spark import TableBatch
 
 pytestmark = [pytest.mark.long, SPARK_WARNINGS]
@@ -76,7 +76,7 @@ class Pair:
             NodeId("model", "t"), keys, columns, {"order_by": order_by} if order_by else {}
         )
         self.stores = {
-            local: DeltaTables(DeltaFolder(str(root / str(local))), spark) for local in (True, False)
+            local: DeltaTables(TableFolder(str(root / str(local))), spark) for local in (True, False)
         }
         for store in self.stores.values():
             assert store.create(self.table, changes=True)

@@ -16,7 +16,8 @@ from millstream.core.errors import Diagnostic, MillstreamError, os_reason
 from millstream.core.node_id import NodeId
 from millstream.project.folders import is_outside, local_path
 from millstream.project.values import Target
-from millstream.stores.delta.folder import DeltaFolder, delta_folder
+from millstream.stores.delta.folder import delta_folder
+from millstream.stores.folders import TableFolder
 from millstream.stores.tables.relations import StoredRelation
 from millstream.stores.tables.values import Answer
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class LocalDelta(Struct, frozen=True):
-    tables: DeltaFolder
+    tables: TableFolder
 
     @property
     def folder(self) -> str:

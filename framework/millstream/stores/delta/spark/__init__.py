@@ -15,7 +15,7 @@ from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Column
 from millstream.project.values import Target
 from millstream.queries.values import TableOutput
-from millstream.stores.delta.folder import DeltaFolder, delta_folder
+from millstream.stores.delta.folder import delta_folder
 from millstream.stores.delta.spark import (
     append,
     deletion_vectors,
@@ -25,7 +25,9 @@ from millstream.stores.delta.spark import (
     table,
     versions,
 )
+from millstream.stores.folders import TableFolder
 from millstream.stores.hadoop_files import files_of
+from millstream.stores.note_files import write_note_file
 from millstream.stores.retention import NewestTime, with_retention
 from millstream.stores.spark import (
     COMMITTED,
@@ -45,7 +47,7 @@ _MOST = 250_000
 
 
 class DeltaTables(Struct, frozen=True):
-    folder: DeltaFolder
+    folder: TableFolder
     spark: SparkSession
     old_files: str | None = None
     """For how long files of old versions are kept; None for the default."""
@@ -152,7 +154,7 @@ class DeltaTables(Struct, frozen=True):
         return versions.read_note(session, self.folder.written(output.model))
 
     def note(self, session: SparkSession, output: TableOutput, number: int, content: bytes) -> None:
-        versions.write_note(session, self.folder.written(output.model), number, content)
+        write_note_file(session, self.folder.written(output.model), number, content)
 
 
 def connect(target: Target, root: Path, session: SparkSession) -> StreamedTables:

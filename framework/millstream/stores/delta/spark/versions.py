@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from millstream.stores.delta.spark.small_tables import FEED
 from millstream.stores.delta.spark.table import table_at
-from millstream.stores.hadoop_files import files_of
+from millstream.stores.note_files import read_note_file
 from millstream.stores.spark import MAINTAINED, StoredNote, TableVersion
 
 
@@ -42,18 +42,7 @@ def read_note(session: SparkSession, path: str) -> StoredNote:
     if not transaction.isDefined():
         return StoredNote(-1, None)
     number = int(transaction.get())
-    return StoredNote(number, files_of(path, session).read(_note(path, number)))
-
-
-def write_note(session: SparkSession, path: str, number: int, content: bytes) -> None:
-    """Store a note, which counts as soon as a transaction of its number is committed."""
-    files = files_of(path, session)
-    files.write(_note(path, number), content)
-    files.remove(_note(path, number - 2))
-
-
-def _note(path: str, number: int) -> str:
-    return f"{path}/_millstream_maintained_{number}.json"
+    return StoredNote(number, read_note_file(session, path, number))
 
 
 def load_snapshot(session: SparkSession, path: str) -> Any:

@@ -1,0 +1,45 @@
+"""The folder of a target's tables, for stores that keep each table in a folder of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec import Struct
+
+from millstream.core.node_id import NodeId
+from millstream.project.folders import place_of
+from millstream.project.names import Environment
+from millstream.project.values import Target
+
+REFERENCES = "_sources"
+"""The folder of reference topics."""
+
+
+class TableFolder(Struct, frozen=True):
+    path: str
+    environment: Environment | None = None
+    production: str = ""
+    """In an environment: the folder of tables that are read from production."""
+
+    def read(self, relation: NodeId) -> str:
+        """Return the folder to read a table from: `model.totals`, or the topic `source.shop.products`."""
+        deferred = self.environment is not None and self.environment.defers(relation)
+        return _in(self.production if deferred else self.path, relation)
+
+    def written(self, relation: NodeId) -> str:
+        """Return the folder of a table to write, which in an environment is never one of production."""
+        return _in(self.path, relation)
+
+
+def _in(folder: str, relation: NodeId) -> str:
+    kind, name = relation.kind, relation.name
+    return "/".join((folder.rstrip("/"), *((REFERENCES,) if kind == "source" else ()), name))
+
+
+def table_folder(target: Target, root: Path, option: str, usual: str) -> TableFolder:
+    """Return the folder that an option of `tables:` names, or the `usual` one of the target."""
+    path = (target.settings.get("tables") or {}).get(option)
+    folder = place_of(target, root, path, usual)
+    if target.environment is None:
+        return TableFolder(folder)
+    return TableFolder(folder, target.environment, place_of(target.production, root, path, usual))
