@@ -10,6 +10,7 @@ import msgspec
 
 from millstream.compile.catalog import base_catalog, model_spec
 from millstream.compile.file_layout import check_file_layout
+from millstream.compile.lookups import check_lookups
 from millstream.compile.node import Model
 from millstream.compile.options import meaningless_state
 from millstream.core.encoding import to_msgpack
@@ -103,6 +104,7 @@ class ProjectPlanner:
         diagnostics = built.diagnostics or [
             *check_stored_types(spec, store),
             *check_file_layout(spec, store),
+            *check_lookups(spec, built.root, self._store_of),
         ]
         if state := model.config.get("state"):
             steps = () if diagnostics else built.stateful_steps

@@ -20,6 +20,8 @@ class StoreDeclaration(Struct, frozen=True):
     """Keys that users may know from other tools, with the correct ones."""
     change_feed: bool = False
     """Whether the changes of a table can be read as a stream."""
+    lookups: bool = True
+    """Whether the joins of a query find the newest rows of a table in each batch."""
     arranges_files: bool = False
     """Whether columns can say which rows of a table are in a file together."""
     sends_rows: bool = False

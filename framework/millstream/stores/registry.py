@@ -13,6 +13,7 @@ from millstream.stores.declaration import StoreDeclaration
 STORES = (
     "delta",
     "postgres",
+    "iceberg",
 )
 
 DEFAULT = STORES[0]

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 
 import pytest
 from support.commands import Run, succeed
-from support.runs import create_topics, headers, received, send, table_rows
+from support.runs import create_topics, headers, iceberg_rows, received, send, table_rows
 
 from millstream.local.broker import broker_folder_of, keep_broker
 from millstream.local.server.state import read_pid
@@ -22,7 +22,7 @@ CRASHES = int(os.environ.get("MILLSTREAM_CRASHES", "30"))
 SEED = int(os.environ.get("MILLSTREAM_SEED", "1"))
 PER_ROUND = 120
 """Records of a round."""
-PROFILES = 'shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded, trigger: 500 milliseconds}}}\n'
+PROFILES = 'shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded, trigger: 500 milliseconds, tables: {iceberg_path: lake}}}}\n'
 NAMES = """
 sources:
   - name: crm
@@ -41,6 +41,10 @@ MODELS = {
     "group by window(at, '1 minute'), user",
     "raw": "{{ config(materialized='table', partition_by='day') }} "
     f"select id, user, at, cast(at as date) as day from {EVENTS}",
+    "lake": "{{ config(materialized='table', store='iceberg', partition_by='day') }} "
+    f"select id, user, at, cast(at as date) as day from {EVENTS}",
+    "lake_totals": "{{ config(materialized='table', store='iceberg', unique_key='user') }} "
+    f"select user, count(*) as events, sum(id) as ids, max(id) as last from {EVENTS} group by user",
     "totals": "{{ config(materialized='table', unique_key='user') }} "
     f"select user, count(*) as events, sum(id) as ids, max(id) as last from {EVENTS} group by user",
     "named": "{{ config(materialized='sink') }} select e.id, u.name "
@@ -118,16 +122,18 @@ def check(shop, sent):
     }
     for topic, ids in expected.items():
         once(received(shop.bootstrap, topic), ids)
-    assert sorted(r["id"] for r in table_rows(shop.root, "model.raw")) == [row["id"] for row in sent]
+    for stored in (table_rows(shop.root, "model.raw"), iceberg_rows(shop.root, "lake")):
+        assert sorted(r["id"] for r in stored) == [row["id"] for row in sent]
     named = {(row["id"], row["name"]) for row in shop.values("named")}
     assert named == {(row["id"], f"user {row['id'] % 5}") for row in sent}
 
     totals = defaultdict(list)
     for row in sent:
         totals[row["user"]].append(row["id"])
-    assert {r["user"]: (r["events"], r["ids"], r["last"]) for r in table_rows(shop.root, "model.totals")} == {
-        user: (len(ids), sum(ids), max(ids)) for user, ids in totals.items()
-    }
+    for stored in (table_rows(shop.root, "model.totals"), iceberg_rows(shop.root, "lake_totals")):
+        assert {r["user"]: (r["events"], r["ids"], r["last"]) for r in stored} == {
+            user: (len(ids), sum(ids), max(ids)) for user, ids in totals.items()
+        }
     # The watermark is a minute behind the newest record: what ended before it is told.
     windows = Counter((row["at"][:16], row["user"]) for row in sent)
     emitted = {

@@ -72,6 +72,11 @@ def postgres_settings(postgres):
     return settings | {"database_schema": postgres.schema}
 
 
+@pytest.fixture
+def iceberg_settings():
+    return {"iceberg_path": "lake"}
+
+
 @pytest.fixture(params=STORES)
 def store(request, spark, tmp_path):
     """Return a table of a store; the store's settings are those of its fixture."""

@@ -5,6 +5,7 @@ import json
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from deltalake import DeltaTable
+from pyiceberg.table import StaticTable
 
 from millstream.compile import compile_project
 from millstream.compile.artifacts import manifest_file
@@ -142,3 +143,8 @@ def table_rows(root, relation, target=None):
     """Return the rows of a state table."""
     location = delta_folder(load_project(root, target, None, None).target, root).read(NodeId.parse(relation))
     return DeltaTable(location).to_pyarrow_table().to_pylist()
+
+
+def iceberg_rows(root, name):
+    """Return the rows of a table in Iceberg, whose folder is `lake`."""
+    return StaticTable.from_metadata(str(root / "lake" / name)).scan().to_arrow().to_pylist()

@@ -51,7 +51,7 @@ class Store:
         self.new = self.tables.create(self.table, changes=False)
 
     def other(self, ending):
-        return replace(self.table, model=self.table.model + ending)
+        return replace(self.table, model=self.table.model.with_ending(ending))
 
     def batch(self, *rows, number=None):
         self.number = self.number + 1 if number is None else number

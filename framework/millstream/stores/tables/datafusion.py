@@ -55,6 +55,12 @@ class OpenedTables:
         table = DeltaTable(path)
         self._add(relation.name, table, arrow.casts, _schema(table))
 
+    def add_arrow(self, relation: StoredRelation, rows: Any) -> None:
+        """Register rows of Arrow, with the columns that their model has."""
+        path = str(self.folder / relation.name)
+        write_deltalake(path, rows)
+        self.add(relation, DeltaTable(path))
+
     def answer(self, sql: str, relations: Mapping[str, StoredRelation], limit: int | None) -> Answer:
         names = {
             lower: next(iter(spellings)) for lower, spellings in self.spellings.items() if len(spellings) == 1

@@ -1,0 +1,1 @@
+"""Tables in Apache Iceberg, one folder per table."""

@@ -1,0 +1,98 @@
+"""Iceberg tables without Spark: pyiceberg reads them, DataFusion runs queries."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+from millstream.core.errors import Diagnostic, MillstreamError, os_reason
+from millstream.core.node_id import NodeId
+from millstream.project.folders import is_outside, local_path
+from millstream.project.values import Target
+from millstream.stores.folders import TableFolder
+from millstream.stores.iceberg.folder import iceberg_folder
+from millstream.stores.tables.relations import StoredRelation
+from millstream.stores.tables.values import Answer
+
+if TYPE_CHECKING:
+    from millstream.stores.tables.datafusion import OpenedTables
+
+
+class LocalIceberg(Struct, frozen=True):
+    tables: TableFolder
+
+    @property
+    def folder(self) -> str:
+        return self.tables.path
+
+    def names(self) -> list[str]:
+        raise NotImplementedError("tables are folders")
+
+    def drop_all(self) -> None:
+        raise NotImplementedError("tables are folders")
+
+    def answer(
+        self, _sql: str, _relations: Mapping[str, StoredRelation], *, zone: str, limit: int | None
+    ) -> Answer | None:
+        """Return None, since DataFusion runs all queries of Iceberg tables."""
+
+    def open(self, table: StoredRelation, opened: OpenedTables) -> None:
+        path = self.tables.read(table.id)
+        folder = local_path(path)
+        if folder is not None and not (folder / "metadata" / "version-hint.text").exists():
+            return
+        opened.add_arrow(table, _read(table, str(folder or path)))
+
+    def is_read(self, _relation: NodeId, _offsets: Sequence[Mapping[str, Any]]) -> bool:
+        return False  # it has no change feed
+
+    def version(self, relation: NodeId) -> str | None:
+        if (folder := local_path(self.tables.read(relation))) is None:
+            return None
+        try:
+            number = (folder / "metadata" / "version-hint.text").read_text().strip()
+            metadata = msgspec.json.decode((folder / "metadata" / f"v{number}.metadata.json").read_bytes())
+            return "{table-uuid} {current-snapshot-id}".format_map(metadata)
+        except (OSError, KeyError, msgspec.DecodeError):
+            return None
+
+    def reached(self) -> str:
+        """Try to write to the nearest existing folder; storage elsewhere is reached by Spark alone."""
+        if (local_folder := local_path(self.folder)) is None:
+            return f"{self.folder}: known when a command starts Spark"
+        folder = next(path for path in (local_folder, *local_folder.parents) if path.exists())
+        try:
+            with tempfile.TemporaryFile(dir=folder):
+                return self.folder
+        except OSError as error:
+            message = f"the tables' folder {self.folder} can't be written: {os_reason(error)}"
+            remedy = "make it writable, or set another iceberg_path under `tables:`"
+            raise MillstreamError(Diagnostic("MS622", message, None, remedy)) from None
+
+    def outside(self, removed_folder: Path) -> str | None:
+        return self.folder if is_outside(self.folder, removed_folder) else None
+
+
+def _read(table: StoredRelation, path: str) -> Any:
+    """Return batches of Arrow with the rows of a table."""
+    try:
+        from pyiceberg.table import StaticTable
+    except ImportError:
+        message = f"reading the Iceberg table '{table.name}' needs the package pyiceberg"
+        remedy = "install it: pip install 'millstream[iceberg]'"
+        raise MillstreamError(Diagnostic("MS623", message, None, remedy)) from None
+    try:
+        return StaticTable.from_metadata(path).scan().to_arrow_batch_reader()
+    except Exception as error:  # noqa: BLE001 -- each file system has errors of its own
+        message = f"the table '{table.name}' can't be read: {str(error)[:300]}"
+        remedy = "check that the storage is reachable and its credentials are in the environment"
+        raise MillstreamError(Diagnostic("MS622", message, None, remedy)) from None
+
+
+def locate(target: Target, root: Path) -> LocalIceberg:
+    return LocalIceberg(iceberg_folder(target, root))

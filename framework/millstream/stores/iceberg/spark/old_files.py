@@ -1,0 +1,95 @@
+"""Combines small files of an Iceberg table, and removes old snapshots with the files that only they need."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from millstream.core.byte_sizes import bytes_of
+from millstream.core.expressions import quote_name
+from millstream.plan.durations import duration_millis
+from millstream.queries.values import TableOutput
+from millstream.stores.iceberg.spark.commits import commit_files, folder_of, stored_newest
+from millstream.stores.iceberg.spark.files import StoredFile, files_of_table, read_files, write_files
+from millstream.stores.iceberg.spark.merge import expired_files
+from millstream.stores.iceberg.spark.table import partition_columns
+from millstream.stores.retention import with_retention
+from millstream.stores.spark import TableBatch
+
+EVERY = 50
+"""The number of batches between two times."""
+_MANY = 20
+"""More files than that, if they are small, are combined."""
+_LEAST, _PARTS = 16 << 20, 1_000
+"""A combined file of a table with keys has so many bytes, or such a part of a large table: a batch writes
+files with its keys again, as a whole."""
+_OF_APPENDED = "128 MB"
+_RETENTION = "1 hour"
+
+
+def compact_table(
+    session: SparkSession, output: TableOutput, table: Any, batch: TableBatch, retention: str | None
+) -> None:
+    """Combine small files of a table, and remove old snapshots; nothing else may write it meanwhile."""
+    if output.appends and output.options.get("retention"):
+        _delete_expired(session, output, table, batch)
+        table.refresh()
+    files = files_of_table(table)
+    target = _file_size(output, sum(file.size for file in files))
+    small = [file for file in files if file.size < target // 2]
+    if len(small) > _MANY:
+        _combine(session, output, table, small, target, batch)
+        table.refresh()
+    oldest = int(time.time() * 1000) - duration_millis(retention or _RETENTION)
+    table.expireSnapshots().expireOlderThan(oldest).retainLast(1).cleanExpiredFiles(True).commit()
+
+
+def _delete_expired(session: SparkSession, output: TableOutput, table: Any, batch: TableBatch) -> None:
+    """Delete rows older than `retention`, in files that have some."""
+    stored = read_files(session, table, files_of_table(table))
+    none, newest = stored.limit(0), stored_newest(table, output)
+    with with_retention(none, output, lambda: newest, local=True) as (_, limit):
+        if limit is None or not (expired := expired_files(table, stored, limit)):
+            return
+        recent = read_files(session, table, expired).where(f"not {limit.expired()}")
+        written = write_files(recent, table, folder_of(batch.writer, batch.number, "retention"))
+        commit_files(table, written, {}, expired)
+
+
+def _combine(
+    session: SparkSession,
+    output: TableOutput,
+    table: Any,
+    small: Sequence[StoredFile],
+    target: int,
+    batch: TableBatch,
+) -> None:
+    rows = read_files(session, table, small)
+    count = -(-sum(file.size for file in small) // target)
+    rows = _arranged(rows, output, table, count)
+    written = write_files(rows, table, folder_of(batch.writer, batch.number, "combined"))
+    rewrite = table.newRewrite()
+    for file in small:
+        rewrite = rewrite.deleteFile(file.java)
+    for file in written:
+        rewrite = rewrite.addFile(file.java)
+    rewrite.commit()
+
+
+def _arranged(rows: DataFrame, output: TableOutput, table: Any, count: int) -> DataFrame:
+    """Put rows that belong into one file next to each other."""
+    if partitions := [quote_name(name) for name in partition_columns(table)]:
+        return rows.repartition(count, *partitions).sortWithinPartitions(*partitions)
+    if clusters := [quote_name(name) for name in output.options.get("cluster_by") or ()]:
+        return rows.repartitionByRange(count, *clusters).sortWithinPartitions(*clusters)
+    return rows.coalesce(count)
+
+
+def _file_size(output: TableOutput, total: int) -> int:
+    """Return the bytes that a combined file has at most, in a table of this size."""
+    if output.appends:
+        return bytes_of(output.options.get("target_file_size") or _OF_APPENDED)
+    return max(_LEAST, total // _PARTS)

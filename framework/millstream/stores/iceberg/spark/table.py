@@ -1,0 +1,150 @@
+"""Opens, creates and extends one Iceberg table, by Iceberg's own library in Spark's JVM.
+
+Iceberg's connector for Spark is not used: that of Spark 4.1 fails on 4.2 (IncompatibleClassChangeError), in
+which `View` is no longer an interface, and `CatalogManager` has become one. The library itself knows nothing
+of Spark: it says which files a table has, and commits which ones it gets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.types import Type
+from millstream.queries.commands import full_refresh
+from millstream.queries.values import TableOutput
+from millstream.stores.iceberg.schemas import columns_of, read_as, schema_json
+
+MAPPING = "schema.name-mapping.default"
+"""By which columns are found in files, to which Spark writes no ids of columns. Iceberg adds new columns."""
+_PROPERTIES = {
+    "format-version": "2",
+    # Each batch is a version of the metadata.
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "20",
+    # Millstream, which reads no files of deleted rows, asks this of other programs.
+    "write.delete.mode": "copy-on-write",
+    "write.update.mode": "copy-on-write",
+    "write.merge.mode": "copy-on-write",
+}
+
+
+def java_of(session: SparkSession) -> Any:
+    return session._jvm  # noqa: SLF001 -- PySpark has no API for this
+
+
+def iceberg(session: SparkSession) -> Any:
+    """Return Iceberg's Java package."""
+    return java_of(session).org.apache.iceberg
+
+
+def open_table(session: SparkSession, path: str) -> Any | None:
+    """Return the newest version of a table; None if there is none."""
+    tables = _tables(session)
+    return tables.load(path) if tables.exists(path) else None
+
+
+def create_table(session: SparkSession, output: TableOutput, path: str) -> bool:
+    """Create a table, or add missing columns; return whether it is new."""
+    if (table := open_table(session, path)) is None:
+        builder = table_builder(session, output, schema_json(output.columns), path)
+        table = builder.withSortOrder(_order(session, output)).create()
+        map_names(session, table.updateProperties(), table.schema())
+        return True
+    _check_types(session, output, table)
+    added = iceberg(session).SchemaParser.fromJson(schema_json(output.columns))
+    stored = {name.lower() for name, _ in stored_columns(session, table)}
+    if any(column.name.lower() not in stored for column in output.columns):
+        table.updateSchema().caseSensitive(False).unionByNameWith(added).commit()
+    _arrange_files(session, output, table)
+    return False
+
+
+def table_builder(session: SparkSession, output: TableOutput, schema_json_: str, path: str) -> Any:
+    """Return what creates or replaces a table with this schema, and with the partitions of its model."""
+    schema = iceberg(session).SchemaParser.fromJson(schema_json_)
+    properties = java_of(session).java.util.HashMap()
+    for name, value in _PROPERTIES.items():
+        properties.put(name, value)
+    spec = iceberg(session).PartitionSpec.builderFor(schema).caseSensitive(False)
+    for column in output.options.get("partition_by") or ():
+        spec = spec.identity(column)
+    builder = _tables(session).buildTable(path, schema)
+    return builder.withPartitionSpec(spec.build()).withProperties(properties)
+
+
+def map_names(session: SparkSession, update: Any, schema: Any) -> None:
+    """Let columns be found by their names, in a change of a table's properties."""
+    mapping = iceberg(session).mapping
+    update.set(MAPPING, mapping.NameMappingParser.toJson(mapping.MappingUtil.create(schema))).commit()
+
+
+def stored_columns(session: SparkSession, table: Any) -> list[tuple[str, Type]]:
+    return columns_of(iceberg(session).SchemaParser.toJson(table.schema()))
+
+
+def partition_columns(table: Any) -> list[str]:
+    """Return the columns whose values are the partitions of new files."""
+    return [table.schema().findColumnName(field.sourceId()) for field in table.spec().fields()]
+
+
+def properties_of(table: Any) -> dict[str, str]:
+    return dict(table.properties())
+
+
+def _check_types(session: SparkSession, output: TableOutput, table: Any) -> None:
+    stored = {name.lower(): type_ for name, type_ in stored_columns(session, table)}
+    for column in output.columns:
+        was = stored.get(column.name.lower())
+        if was is None or was == read_as(column.type):
+            continue
+        types = f"has type {was}, but {column.type} in the model"
+        message = f"column '{column.name}' of the table '{output.model.name}' {types}"
+        raise MillstreamError(
+            Diagnostic("MS624", message, None, f"rebuild it: {full_refresh([output.model])}")
+        )
+
+
+def _arrange_files(session: SparkSession, output: TableOutput, table: Any) -> None:
+    """Let new files of an existing table be arranged as the model says."""
+    if not output.appends:
+        return
+    before, now = partition_columns(table), output.options.get("partition_by") or []
+    if _folded(before) != _folded(now):
+        update = table.updateSpec().caseSensitive(False)
+        for name in _without(before, now):
+            update = update.removeField(name)
+        for name in _without(now, before):
+            update = update.addField(name)
+        update.commit()
+    order = _order(session, output, table.schema())
+    if not table.sortOrder().sameOrder(order):
+        replaced = table.replaceSortOrder().caseSensitive(False)
+        for name in output.options.get("cluster_by") or ():
+            term = iceberg(session).expressions.Expressions.ref(name)
+            replaced = replaced.asc(term, iceberg(session).NullOrder.NULLS_FIRST)
+        replaced.commit()
+
+
+def _order(session: SparkSession, output: TableOutput, schema: Any = None) -> Any:
+    schema = schema or iceberg(session).SchemaParser.fromJson(schema_json(output.columns))
+    order = iceberg(session).SortOrder.builderFor(schema).caseSensitive(False)
+    for name in output.options.get("cluster_by") or ():
+        order = order.asc(name)
+    return order.build()
+
+
+def _without(names: Sequence[str], others: Sequence[str]) -> list[str]:
+    folded = _folded(others)
+    return [name for name in names if name.lower() not in folded]
+
+
+def _folded(names: Sequence[str]) -> list[str]:
+    return [name.lower() for name in names]
+
+
+def _tables(session: SparkSession) -> Any:
+    return iceberg(session).hadoop.HadoopTables(session._jsc.hadoopConfiguration())  # noqa: SLF001

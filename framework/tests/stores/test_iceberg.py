@@ -1,0 +1,238 @@
+"""Tables in Iceberg, as its own library for Python and DuckDB read them, with no code of Millstream."""
+
+import sys
+import time
+from datetime import date, datetime, timezone
+from decimal import Decimal
+
+import duckdb
+import pytest
+from pyiceberg.table import StaticTable
+from support.spark import SPARK_WARNINGS
+
+from millstream.core.errors import MillstreamError
+from millstream.core.node_id import NodeId
+from millstream.core.types import parse_type
+from millstream.plan.nodes import Column
+from millstream.project.values import Target
+from millstream.queries.values import TableOutput
+from millstream.stores.iceberg.spark import IcebergTables, connect
+from millstream.stores.iceberg.spark.files import write_files
+from millstream.stores.iceberg.spark.old_files import EVERY
+from millstream.stores.iceberg.spark.table import iceberg, open_table
+from millstream.stores.local import local_tables
+from millstream.stores.query import StoredProject, run_query
+from millstream.stores.spark import TableBatch
+from millstream.stores.tables.relations import StoredRelation
+
+pytestmark = SPARK_WARNINGS
+NAME = NodeId("model", "events")
+TYPES = {
+    "id": "bigint",
+    "small": "tinyint",
+    "text": "string",
+    "day": "date",
+    "at": "timestamp",
+    "clock": "timestamp_ntz",
+    "price": "decimal(10,2)",
+    "ratio": "double",
+    "flag": "boolean",
+    "raw": "binary",
+    "place": "struct<city:string,tags:array<string>>",
+    "counts": "map<string,bigint>",
+}
+NOON = datetime(2026, 1, 1, 12, 0, 0, 500, tzinfo=timezone.utc)
+ROW = (1, 7, "a", date(2026, 1, 1), NOON, NOON.replace(tzinfo=None), Decimal("1.50"), 0.5, True, b"\x00\xff",
+       ("Rome", ["x", None]), {"k": 2})  # fmt: skip
+NULLS = (2, *[None] * (len(TYPES) - 1))
+
+
+class Events:
+    def __init__(self, spark, root, old_snapshots=None, types=TYPES, keys=(), **options):
+        settings = {"store": "iceberg", "iceberg_path": "lake"} | (
+            {"old_snapshots": old_snapshots} if old_snapshots else {}
+        )
+        self.target = Target("shop", "local", {"tables": settings})
+        self.root, self.spark = root, spark
+        self.path = root / "lake" / "events"
+        self.tables: IcebergTables = connect(self.target, root, spark)
+        self.create(types, keys, **options)
+
+    def create(self, types=TYPES, keys=(), **options):
+        columns = tuple(Column(name, parse_type(type_)) for name, type_ in types.items())
+        self.table = TableOutput(NAME, keys, columns, options)
+        return self.tables.create(self.table, changes=False)
+
+    def frame(self, *rows):
+        schema = ", ".join(f"{column.name} {column.type}" for column in self.table.columns)
+        return self.spark.createDataFrame(rows, schema).coalesce(1)
+
+    def batch(self, number, *rows):
+        self.tables.merge(self.frame(*rows), self.table, TableBatch("w", number, deletes=False, new=False))
+
+    def static(self):
+        return StaticTable.from_metadata(str(self.path))
+
+    def read(self, filter_="true"):
+        events = self.static().scan(row_filter="true" if filter_ == "true" else filter_).to_arrow()
+        return events.sort_by("id").to_pylist()
+
+    def query(self, sql):
+        columns = tuple((column.name, str(column.type)) for column in self.table.columns)
+        relation = StoredRelation(NAME, "events", "table", columns)
+        return run_query(sql, StoredProject(self.root, self.target, {"events": relation}, dict)).rows
+
+    def data_files(self):
+        return sorted(self.path.glob("data/**/*.parquet"))
+
+
+@pytest.mark.parametrize("partitions", [(), ("day", "text"), ("at", "clock", "price", "flag", "small")])
+def test_pyiceberg_duckdb_and_spark_read_what_was_appended(spark, tmp_path, partitions):
+    events = Events(spark, tmp_path, partition_by=list(partitions))
+    blank, odd = (3, 0, "", *ROW[3:]), (4, -1, "a/b=%20é'{}*", *ROW[3:])
+    events.batch(0, ROW, NULLS, blank, odd)
+    first, nulls, empty, special = events.read()
+    assert (first["text"], first["at"], first["clock"]) == ("a", NOON, NOON.replace(tzinfo=None))
+    assert (first["price"], first["raw"], first["small"]) == (Decimal("1.50"), b"\x00\xff", 7)
+    assert first["place"] == {"city": "Rome", "tags": ["x", None]}
+    assert first["counts"] == [("k", 2)]
+    assert set(list(nulls.values())[1:]) == {None}
+    assert (empty["text"], special["text"]) == ("", "a/b=%20é'{}*")
+    assert [row["id"] for row in events.read("text = 'a' and day = '2026-01-01'")] == [1]
+    assert [row["id"] for row in events.read("text is null and at is null")] == [2]
+    assert [row["id"] for row in events.read("text = ''")] == [3]
+    batches = events.static().scan().to_arrow_batch_reader()
+    connection = duckdb.connect()
+    connection.register("batches", batches)
+    assert connection.sql("select count(*), sum(price), max(place.city) from batches").fetchall() == [
+        (4, Decimal("4.50"), "Rome")
+    ]
+    rows = events.tables.rows(spark, NAME, events.table.columns).orderBy("id")
+    assert dict(rows.dtypes) == TYPES
+    assert [tuple(row) for row in rows.select("id", "small", "text").collect()] == [
+        (1, 7, "a"), (2, None, None), (3, 0, ""), (4, -1, "a/b=%20é'{}*"),
+    ]  # fmt: skip
+    assert events.query("select id, place, counts from events where id < 3 order by id") == [
+        (1, {"city": "Rome", "tags": ["x", None]}, {"k": 2}), (2, None, None),
+    ]  # fmt: skip
+
+
+def test_a_folder_may_have_any_name(spark, tmp_path):
+    root = tmp_path / "a [b] {c}, %20é"
+    events = Events(spark, root, keys=("id",))
+    events.batch(0, ROW, NULLS)
+    events.batch(1, (1, 8, *ROW[2:]))
+    assert sorted(events.query("select id, small from events"), key=str) == [(1, 8), (2, None)]
+
+
+def test_partitions_and_order_can_change_with_the_next_batch(spark, tmp_path):
+    events = Events(spark, tmp_path)
+    events.batch(0, ROW)
+    events.create(partition_by=["day"])
+    events.batch(1, NULLS)
+    events.create(partition_by=["text"])
+    events.batch(2, (3, *ROW[1:]))
+    events.create(cluster_by=["id"])
+    events.batch(3, (4, *ROW[1:]))
+    assert [row["id"] for row in events.read()] == [1, 2, 3, 4]
+    assert [field.name for field in events.static().spec().fields if str(field.transform) == "identity"] == []
+    assert [field.source_id for field in events.static().sort_order().fields] == [1]
+
+
+def test_files_of_an_attempt_without_a_commit_are_replaced(spark, tmp_path, monkeypatch):
+    events = Events(spark, tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr("millstream.stores.iceberg.spark.merge.commit_files", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            events.batch(0, ROW)
+    assert len(events.data_files()) == 1
+    events.batch(0, ROW)
+    events.batch(0, NULLS)
+    assert len(events.data_files()) == 1
+    assert [row["id"] for row in events.read()] == [1]
+
+
+def test_a_snapshot_says_which_batch_it_is(spark, tmp_path):
+    events = Events(spark, tmp_path)
+    events.batch(7, ROW)
+    summary = events.static().current_snapshot().summary
+    assert (summary["millstream.writer"], summary["millstream.batch"]) == ("w", "7")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("layout", [{}, {"partition_by": ["day"]}, {"cluster_by": ["id"]}])
+def test_small_files_are_combined_and_old_snapshots_go(spark, tmp_path, layout):
+    events = Events(spark, tmp_path, "1 second", **layout)
+    for number in range(25):
+        events.batch(number, (number, *ROW[1:]))
+    time.sleep(1)
+    before = len(events.data_files())
+    events.batch(EVERY, (99, *ROW[1:]))
+    assert before == 25
+    assert [row["id"] for row in events.read()] == [*range(25), 99]
+    assert len(events.static().inspect.files()) == 1
+    time.sleep(1.1)
+    events.batch(2 * EVERY, (100, *ROW[1:]))
+    assert len(events.data_files()) <= 3
+    assert len(events.static().metadata.snapshots) <= 3
+    assert len(events.read()) == 27
+    events.batch(2 * EVERY, (101, *ROW[1:]))
+    assert len(events.read()) == 27
+
+
+def test_rows_that_are_too_old_go_with_whole_or_rewritten_files(spark, tmp_path):
+    events = Events(
+        spark, tmp_path, types={"id": "int", "at": "timestamp"}, retention="10 minutes", order_by="at"
+    )
+    times = [NOON.replace(minute=minute) for minute in (0, 1, 30, 55)]
+    events.batch(0, (1, times[0]), (2, times[1]))
+    events.batch(1, (3, times[2]))
+    events.batch(2, (4, times[3]))
+    assert [row["id"] for row in events.read()] == [1, 2, 3, 4]
+    events.batch(EVERY, (5, times[3]))
+    assert [row["id"] for row in events.read()] == [4, 5]
+
+
+def test_rows_that_another_program_marked_as_deleted_are_an_error(spark, tmp_path):
+    events = Events(spark, tmp_path)
+    events.batch(0, ROW)
+    table = open_table(spark, str(events.path))
+    marked = iceberg(spark).FileMetadata.deleteFileBuilder(table.spec()).ofPositionDeletes()
+    marked = marked.withPath(f"{events.path}/data/d.parquet").withFormat("PARQUET")
+    marked = marked.withFileSizeInBytes(9).withRecordCount(1).build()
+    table.newRowDelta().addDeletes(marked).commit()
+    with pytest.raises(MillstreamError, match="MS625"):
+        events.tables.rows(spark, NAME, ())
+
+
+def test_without_pyiceberg_a_query_says_how_to_install_it(spark, tmp_path, monkeypatch):
+    events = Events(spark, tmp_path)
+    monkeypatch.setitem(sys.modules, "pyiceberg.table", None)
+    with pytest.raises(MillstreamError, match="MS623: reading the Iceberg table 'events'") as caught:
+        events.query("select * from events")
+    assert caught.value.diagnostics[0].help == "install it: pip install 'millstream[iceberg]'"
+
+
+def test_a_damaged_table_is_an_error_and_a_missing_one_is_not(spark, tmp_path):
+    events = Events(spark, tmp_path)
+    local = local_tables("iceberg", events.target, tmp_path)
+    before = local.version(NAME)
+    events.batch(0, ROW)
+    assert before != local.version(NAME)
+    (events.path / "metadata" / "version-hint.text").write_text("99")
+    assert local.version(NAME) is None
+    with pytest.raises(MillstreamError, match="MS622: the table 'events' can't be read"):
+        events.query("select * from events")
+    events.tables.drop(events.table)
+    with pytest.raises(MillstreamError, match="MS84"):
+        events.query("select * from events")
+
+
+def test_files_without_rows_are_not_committed(spark, tmp_path):
+    events = Events(spark, tmp_path)
+    events.batch(0)
+    assert write_files(events.frame(), open_table(spark, str(events.path)), "none") == []
+    assert not events.tables.has_rows(events.table)
+    assert events.read() == []
+    events.batch(0, ROW)
+    assert events.read() == []
