@@ -97,9 +97,11 @@ def _sources(
     nodes: Mapping[NodeId, NodeChange],
     schemas: tuple[Schemas, Schemas],
 ) -> Iterator[ContractChange]:
-    """Yield the sources whose existing records no longer fit the declared types, or the newer schema."""
+    """Yield the topics whose existing records no longer fit the declared types, or the newer schema."""
     before, after = old.nodes_of("source"), new.nodes_of("source")
     for id_ in sorted(before.keys() & after.keys()):
+        if "kind" in after[id_].config:
+            continue  # not a topic
         node = nodes.get(id_)
         retyped = [column for column in node.columns if column.kind == "retyped"] if node else []
         fate = _FATES[str(after[id_].config.get("on_bad_record") or "fail")]

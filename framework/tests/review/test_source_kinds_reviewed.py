@@ -32,3 +32,16 @@ def test_a_rebuild_reads_what_the_source_has(tmp_path):
     reads = "reads Parquet folder lake.orders from its start"
     assert any(reads in line.text for line in text_lines(review))
     assert "reads Parquet folder `lake.orders` from its start" in write_comment(review)
+
+
+@pytest.mark.parametrize("kind", ["files", "topics"])
+def test_only_topics_have_records_that_others_rely_on(tmp_path, kind):
+    path = "path: data, format: json" if kind == "files" else "key: {name: k, type: string}"
+    source = (
+        f"sources: [{{name: old, {kind}: [{{name: rows, {path}, columns: [{{name: id, type: string}}]}}]}}]\n"
+    )
+    model = "{{ config(materialized='table', unique_key='id') }} select id from {{ source('old', 'rows') }}"
+    before = {"models/old.yml": source, "kept": model}
+    review = reviewed(tmp_path, before, {"models/old.yml": source.replace("id, type: string", "id, type: boolean")})
+    breaking = [change.name for change in review.contracts if change.kind == "topic" and change.breaking]
+    assert breaking == (["rows"] if kind == "topics" else [])
