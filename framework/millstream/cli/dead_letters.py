@@ -120,7 +120,9 @@ def readers_of(
     above = {id_: graph.ancestors(id_) for id_ in stored}
     readers: dict[str, list[str]] = {}
     for topic in sorted(topics):
-        sources = {NodeId("source", source.id) for source in project.topics.values() if source.topic == topic}
+        sources = {
+            NodeId("source", source.id) for source in project.topics.values() if topic in source.topics
+        }
         readers[topic] = sorted(name for id_, name in stored.items() if sources & above[id_])
     return readers
 

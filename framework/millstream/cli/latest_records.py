@@ -17,7 +17,7 @@ _UNDECODABLE = "_undecodable"
 
 def newest_rows(admin: Admin, reading: TopicDecoding, limit: int, writers: Writers) -> Answer:
     """Return records as rows: time, key, the fields of the value, and what could not be decoded."""
-    messages, _ = newest_records(admin, [reading.topic], limit + 1)
+    messages, _ = newest_records(admin, reading.topics, limit + 1)
     records = [decode_by_writers(message, reading, writers) for message in reversed(messages)]
     more, records = len(records) > limit, records[:limit]
     fields = _fields(reading, records)

@@ -14,6 +14,7 @@ from millstream.kafka.registry.writers import Writers
 from millstream.kafka.topic_decoding import TopicDecoding
 from millstream.kafka.topic_names import topic_decodings
 from millstream.ops.live_page.values import LiveRelation
+from millstream.plan.nodes.leaves import topics_text
 from millstream.project.values import Project
 from millstream.stores.query import StoredProject, run_query
 from millstream.stores.tables.relations import StoredRelation, relations_in
@@ -44,7 +45,7 @@ def live_relations(
                 # The key of a model's record is in its row.
                 without = {"_timestamp"} if kind == "source" else {"_timestamp", "_key"}
                 read = partial(_newest_of_topic, admin, reading, writers, without)
-                live.append(LiveRelation(node.id, node.name, f"topic {reading.topic}", about, read))
+                live.append(LiveRelation(node.id, node.name, topics_text(reading.topics), about, read))
     return live[:_MOST]
 
 

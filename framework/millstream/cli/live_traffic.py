@@ -36,10 +36,10 @@ def live_traffic(
     start, stopping = datetime.now(timezone.utc), threading.Event()
     feeds = [
         TopicFeed(
-            topic.topic,
+            topic.topics[0],
             takewhile(
                 lambda _: not stopping.is_set(),
-                generate_records(project, generator, topic, start=start, live=times[topic.topic]),
+                generate_records(project, generator, topic, start=start, live=times[topic.topics[0]]),
             ),
         )
         for generator, topic in generators

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
+from msgspec.structs import replace
+
 from millstream.cli.options import CommonOptions
 from millstream.cli.output import progress_console
 from millstream.cli.writer_schemas import decode_by_writers
@@ -18,7 +20,7 @@ from millstream.kafka.live_times import LiveTimes
 from millstream.kafka.offsets import topic_bounds
 from millstream.kafka.registry.writers import Writers
 from millstream.kafka.topic_decoding import of_source
-from millstream.kafka.topics import TopicConfig, create_missing, source_topic
+from millstream.kafka.topics import create_missing, source_topics
 from millstream.project.values import Generator, Project
 from millstream.project.values import Topic as SourceTopic
 
@@ -35,20 +37,27 @@ def chosen_generators(project: Project, names: Sequence[str]) -> list[GeneratorT
         return list(generators.values())
     by_name: dict[str, list[GeneratorTopic]] = {}
     for id_, (generator, topic) in generators.items():
-        for name in {id_, topic.name, topic.topic, generator.name}:
+        for name in {id_, topic.name, generator.name}:
             by_name.setdefault(name, []).append((generator, topic))
+        for name in topic.topics:
+            by_name.setdefault(name, []).append((generator, replace(topic, topics=(name,))))
     diagnostics = [_unknown(project, name, by_name) for name in names if name not in by_name]
     if diagnostics:
         raise MillstreamError(*diagnostics)
-    by_topic = {topic.id: (generator, topic) for name in names for generator, topic in by_name[name]}
+    by_topic = {
+        (topic.id, topic.topics[0]): (generator, topic)
+        for name in names
+        for generator, topic in by_name[name]
+    }
     return list(by_topic.values())
 
 
 def named_source(project: Project, names: Sequence[str]) -> SourceTopic:
     """Return the one source that is named, by its ID, its name or its topic."""
-    by_name = {
-        name: topic for topic in project.topics.values() for name in (topic.name, topic.topic, topic.id)
-    }
+    by_name: dict[str, SourceTopic] = {}
+    for source in project.topics.values():
+        by_name |= {source.name: source, source.id: source}
+        by_name |= {topic: replace(source, topics=(topic,)) for topic in source.topics}
     if len(names) != 1:
         message = f"--value sends to one source, not to {len(names)}"
         raise MillstreamError(Diagnostic("MS834", message, None, "name one source or its topic"))
@@ -59,7 +68,7 @@ def named_source(project: Project, names: Sequence[str]) -> SourceTopic:
 
 
 def _unknown(project: Project, name: str, generators: dict[str, list[GeneratorTopic]]) -> Diagnostic:
-    sources = {alias for topic in project.topics.values() for alias in (topic.id, topic.name, topic.topic)}
+    sources = {alias for topic in project.topics.values() for alias in (topic.id, topic.name, *topic.topics)}
     if name in sources:
         remedy = f"write `def {name.rpartition('.')[2]}(random, now)` in a file of seeds/"
         return Diagnostic("MS834", f"the source '{name}' has no generator", None, remedy)
@@ -70,7 +79,7 @@ def _unknown(project: Project, name: str, generators: dict[str, list[GeneratorTo
 
 def ready_topics(admin: Admin, sources: Iterable[SourceTopic]) -> tuple[str, ...]:
     """Create missing topics on the local broker; raise if any are missing on another Kafka."""
-    topics: dict[str, TopicConfig] = {topic.topic: source_topic(topic) for topic in sources}
+    topics = {config.name: config for source in sources for config in source_topics(source)}
     if admin.cluster.embedded:
         return create_missing(admin, topics.values())
     existing = admin.metadata().topics
@@ -93,7 +102,7 @@ def live_times(
     admin: Admin, generators: Sequence[GeneratorTopic], speed: float, writers: Writers
 ) -> dict[str, LiveTimes]:
     """Return how records of each topic get the times of the clock, from now or the topic's newest record."""
-    topics = {topic.topic: topic for _, topic in generators}
+    topics = {topic.topics[0]: topic for _, topic in generators}
     sent: dict[str, int] = {}
     for (name, _), offsets in topic_bounds(admin, topics).items():
         sent[name] = sent.get(name, 0) + offsets.end
@@ -102,10 +111,10 @@ def live_times(
     now = time.time() * 1000
     begin = dict.fromkeys(topics, now)
     for message in messages:
-        topic = topics[str(message.topic())]
-        if (event := times[topic.topic]) is not None:
-            milliseconds = event.of(decode_by_writers(message, of_source(topic), writers).value)
-            begin[topic.topic] = max(begin[topic.topic], milliseconds or 0)
+        name = str(message.topic())
+        if (event := times[name]) is not None:
+            milliseconds = event.of(decode_by_writers(message, of_source(topics[name]), writers).value)
+            begin[name] = max(begin[name], milliseconds or 0)
     return {name: LiveTimes(event, begin[name], speed, sent.get(name, 0)) for name, event in times.items()}
 
 

@@ -59,7 +59,7 @@ def _config(source: DeclaredSource) -> dict[str, Any]:
     match source:
         case Topic() as topic:
             return {
-                "topic": topic.topic,
+                "topic": topic.topic_names,
                 "format": topic.format.name,
                 "table": topic.table,
                 **({"versions": topic.versions} if topic.versions else {}),

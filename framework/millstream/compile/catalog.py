@@ -138,7 +138,8 @@ def _topic(topic: Topic, relation: InputRelation, derived: tuple[tuple[str, Expr
     return TopicSpec(
         id=relation.id,
         name=topic.name,
-        topic=topic.topic,
+        first_topic=topic.topics[0],
+        other_topics=topic.topics[1:],
         format=topic.format,
         fields=(
             *(c for c in columns if c.name not in not_fields),

@@ -17,7 +17,13 @@ from millstream.core.errors import Diagnostic, DiagnosticNote
 from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 from millstream.formats.registry import format_of, function_of
-from millstream.outputs.kinds import DEAD_LETTER_SUFFIX, HANDLED_SUFFIX, LONGEST_TOPIC, Sink
+from millstream.outputs.kinds import (
+    DEAD_LETTER_SUFFIX,
+    HANDLED_SUFFIX,
+    LONGEST_TOPIC,
+    Sink,
+    dead_letter_topic_of,
+)
 from millstream.outputs.registry import materialization_of
 from millstream.project.checks import LocationLines
 from millstream.project.names import is_environments
@@ -109,8 +115,8 @@ class _Topics:
                 continue
             yield self._diagnostic(sink, code, message, f"write to another topic: {self._free(sink)}", *notes)
         for source in self.sources:
-            if source.topic.startswith(OWN_PREFIX):
-                message = f"'{source.topic}' is reserved: {_RESERVED}"
+            for topic in (topic for topic in source.topics if topic.startswith(OWN_PREFIX)):
+                message = f"'{topic}' is reserved: {_RESERVED}"
                 remedy = "remove the source, and read the model with `ref`"
                 yield self.lines.diagnostic(source.location, "MS554", message, remedy)
         for dead_letters in self.dead_letters.values():
@@ -160,7 +166,9 @@ class _Topics:
             if topic.id in reads:
                 writers.setdefault(topic.topic, []).append(topic.id)
         topics = {NodeId("source", source.id): source for source in self.sources}
-        reads |= {id_: writers.get(source.topic, []) for id_, source in topics.items()}
+        reads |= {
+            id_: [w for t in source.topics for w in writers.get(t, [])] for id_, source in topics.items()
+        }
         for cycle in shortest_cycles(reads):
             steps = [*pairwise((*cycle, cycle[0]))]
             if (closing := next(((s, m) for s, m in steps if s in topics), None)) is None:
@@ -169,15 +177,16 @@ class _Topics:
             index = cycle.index(model)
             path = [model, *reversed((*cycle[index + 1 :], *cycle[:index])), model]
             shown = " → ".join(
-                f"{id_} ('{topics[id_].topic}')" if id_ in topics else str(id_) for id_ in path
+                f"{id_} ('{', '.join(topics[id_].topics)}')" if id_ in topics else str(id_) for id_ in path
             )
             name = model.name
             message, note = (
                 f"'{name}' reads what it writes: {shown}",
                 DiagnosticNote("read here", source.location),
             )
-            writer, dead_letters = sinks.get(model), self.dead_letters.get(source.topic)
-            if writer is not None and writer.topic == source.topic:
+            writer = sinks.get(model)
+            dead_letters = next((self.dead_letters[t] for t in source.topics if t in self.dead_letters), None)
+            if writer is not None and writer.topic in source.topics:
                 remedy = f"write to another topic: {self._free(writer)}"
                 yield model, closing[0], self._diagnostic(writer, "MS550", message, remedy, note)
             elif dead_letters is not None:
@@ -191,7 +200,7 @@ class _Topics:
     def of_sources(self, closing: Container[tuple[NodeId, NodeId]]) -> Iterator[Diagnostic]:
         """Yield sinks that write the topic of a source; those that close a loop have another error."""
         for sink in self.sinks:
-            sources = [source for source in self.sources if source.topic == sink.topic]
+            sources = [source for source in self.sources if sink.topic in source.topics]
             if not sources or any((sink.id, NodeId("source", source.id)) in closing for source in sources):
                 continue
             named = " and ".join(source.id for source in sources)
@@ -205,7 +214,7 @@ class _Topics:
 
     def colliding(self) -> Iterator[Diagnostic]:
         """Yield topics whose names collide in Kafka's metrics."""
-        sources, sinks = (source.topic for source in self.sources), (sink.topic for sink in self.sinks)
+        sources, sinks = self._source_topics(), (sink.topic for sink in self.sinks)
         folded: dict[str, str] = {}
         for topic in dict.fromkeys((*sources, *sinks, *self.dead_letters)):
             other = folded.setdefault(topic.replace(".", "_"), topic)
@@ -216,10 +225,13 @@ class _Topics:
                     self._declared(topic), "MS556", message, "rename one of them", note
                 )
 
+    def _source_topics(self) -> Iterator[str]:
+        return (topic for source in self.sources for topic in source.topics)
+
     def _declared(self, topic: str) -> Location:
         """Return where a topic is declared; the last one counts if there are several."""
         for source in reversed(self.sources):
-            if source.topic == topic:
+            if topic in source.topics:
                 return source.location
         for sink in reversed(self.sinks):
             if sink.topic == topic:
@@ -244,7 +256,7 @@ class _Topics:
         for source in self.sources:
             if source.on_bad_record == "dead_letter" or NodeId("source", source.id) in of_calls:
                 yield _DeadLetterTopic(
-                    f"{source.topic}{DEAD_LETTER_SUFFIX}",
+                    dead_letter_topic_of(source.name, source.topics),
                     NodeId("source", source.id),
                     source.id,
                     source.location,
@@ -262,7 +274,7 @@ class _Topics:
 
     def _free(self, sink: _Sink) -> str:
         """Return an option with an unused topic."""
-        taken = {s.topic for s in self.sinks} | {s.topic for s in self.sources} | self.dead_letters.keys()
+        taken = {s.topic for s in self.sinks} | {*self._source_topics()} | self.dead_letters.keys()
         folded = {topic.replace(".", "_") for topic in taken}
         name = re.sub("^_+", "", sink.name)[: LONGEST_TOPIC - 20] or "rows"
         candidates = chain((name, f"{name}_out"), (f"{name}_out{number}" for number in count(2)))

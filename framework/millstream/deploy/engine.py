@@ -135,12 +135,13 @@ class Engine(Struct, frozen=True, eq=False):
         if topic is not None:
             return topic.options
         environment = self.job.project.target.environment
+        (name,) = source.topics  # that of a model
         if environment is not None and environment.defers(source.relation):
-            began = environment.began.get(source.topic)
+            began = environment.began.get(name)
             return {"began": began} if began else {}
         writers = (q for q in self.job.physical.queries if source.relation in q.stored)
         records = map(self.record, writers)
-        began = next((record.began.get(source.topic) for record in records if record is not None), None)
+        began = next((record.began.get(name) for record in records if record is not None), None)
         return {"began": began} if began else {}
 
     def stores(
@@ -262,7 +263,7 @@ class Engine(Struct, frozen=True, eq=False):
             project=self.job.project,
             checkpoint="",
             stores=self.stores(query, identity, new, key=key, alone=alone),
-            sources={source.relation: self.kafka.source(source.topic, options) for source, options in read},
+            sources={source.relation: self.kafka.source(source.topics, options) for source, options in read},
             tables=self.tables,
             settings=session_settings(query, self.job.catalog) | fast_path_settings(self.job.project.target),
             log=self.function_log and self.function_log._replace(models=_stored(query)),
@@ -272,12 +273,10 @@ class Engine(Struct, frozen=True, eq=False):
         """Return what a query reads of its sources between `starts` and `ends`, within their options."""
         ranges: dict[str, Range] = {}
         offsets, first_offsets = offsets_in(ends), offsets_in(starts)
-        for source in query.topic_reads:
-            available = self.kafka.until(
-                source.topic, self.topic_options(source), offsets.get(source.topic, {})
-            )
-            first_of = first_offsets.get(source.topic, {})
-            ranges[source.topic] = topic_range(
+        for topic, options in ((t, self.topic_options(s)) for s in query.topic_reads for t in s.topics):
+            available = self.kafka.until(topic, options, offsets.get(topic, {}))
+            first_of = first_offsets.get(topic, {})
+            ranges[topic] = topic_range(
                 {
                     n: (min(max(first, first_of.get(n, first)), stop), stop)
                     for n, (first, stop) in available.items()

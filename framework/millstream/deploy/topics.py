@@ -30,10 +30,10 @@ class RunTopics(Struct, frozen=True):
     trigger: str
     zone: str
 
-    def source(self, topic: str, options: Mapping[str, Any]) -> dict[str, str]:
-        """Return the options of Spark's Kafka source for a topic with these configured options."""
+    def source(self, topics: Sequence[str], options: Mapping[str, Any]) -> dict[str, str]:
+        """Return the options of Spark's Kafka source for topics with these configured options."""
         if began := options.get("began"):
-            starting = {"startingOffsets": offsets_of({topic: began})}
+            starting = {"startingOffsets": offsets_of(dict.fromkeys(topics, began))}
         else:
             starting = self._starting(str(options.get("starting") or "earliest"))
         reader_options = source_options(self.cluster, options.get("options") or {}, self.trigger)
@@ -116,7 +116,7 @@ def make_topics(job: Job, queries: Sequence[Query], cluster: Cluster, tell: Tell
 
 def _fill(job: Job, admin: Admin, read: Sequence[TopicConfig], tell: Tell) -> dict[str, int]:
     """Fill empty topics of sources from the project's generators, so that a first build shows rows."""
-    generated = {topic.topic for _, topic in generators_of(job.project).values()}
+    generated = {topic.topics[0] for _, topic in generators_of(job.project).values()}
     names = [topic.name for topic in read if topic.name in generated]
 
     def progress(topic: str, count: int) -> None:
@@ -138,7 +138,7 @@ def _check_existing(job: Job, queries: Sequence[Query], admin: Admin) -> None:
     environment = job.project.target.environment
     for source in (source for query in queries for source in query.topic_reads):
         deferred = environment is not None and environment.defers(source.relation)
-        if deferred and source.topic not in existing:
-            messages.append(f"the topic '{source.topic}' of production does not exist")
+        missing = [topic for topic in source.topics if deferred and topic not in existing]
+        messages += [f"the topic '{topic}' of production does not exist" for topic in missing]
     if messages:
         raise MillstreamError(*(Diagnostic("MS872", message, None, remedy) for message in messages))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from millstream.core.node_id import NodeId
-from millstream.kafka.topics import TopicConfig, source_topic
+from millstream.kafka.topics import TopicConfig, source_topics
 from millstream.outputs.kinds import PROCESSING_TIME
 from millstream.project.values import Project
 from millstream.queries.values import Query
@@ -37,4 +37,4 @@ def written_topics(queries: Iterable[Query]) -> list[TopicConfig]:
 def read_topics(queries: Sequence[Query], project: Project) -> list[TopicConfig]:
     read = {source.relation for query in queries for source in query.sources}
     topics = [topic for topic in project.topics.values() if NodeId("source", topic.id) in read]
-    return list({topic.topic: source_topic(topic) for topic in topics}.values())
+    return list({config.name: config for topic in topics for config in source_topics(topic)}.values())

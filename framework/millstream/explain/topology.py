@@ -106,10 +106,20 @@ def _drawn(node: Node, name: str, traits: Traits) -> DrawnNode:
         partitioned=traits.partitioned,
         watermarks=traits.watermarks,
         state=state_text(node, traits),
-        topic=node.topic if isinstance(node, TopicScan | Output) else "",
+        topic=_topic_text(node),
         relation=node.model if isinstance(node, Output) else node.relation,
         output=isinstance(node, Output),
     )
+
+
+def _topic_text(node: Node) -> str:
+    match node:
+        case TopicScan():
+            return ", ".join(node.topics)
+        case Output():
+            return node.topic
+        case _:
+            return ""
 
 
 def line_of(node: Node, traits: Traits) -> str:

@@ -119,7 +119,7 @@ def typed_records(topic: Topic, key: str | None, values: Iterable[str]) -> Itera
             typed_key = key if key is None or is_text else msgspec.json.decode(key)
             record = encoded(typed_key, msgspec.json.decode(text))
         except (UnfitError, msgspec.DecodeError) as error:
-            message = f"{text} can't be sent to '{topic.topic}': {error}"
+            message = f"{text} can't be sent to '{topic.topics[0]}': {error}"
             remedy = "write the columns of the source as JSON: '{\"id\": 1}'; so is a key that is not a text"
             raise MillstreamError(Diagnostic("MS833", message, None, remedy)) from None
         if record is None:

@@ -203,10 +203,9 @@ def fill_empty(
     to_fill = set(topics)
     candidates: dict[str, TopicFeed] = {}
     for generator, source in generators_of(project).values():
-        if source.topic in to_fill and source.topic not in candidates:
-            candidates[source.topic] = TopicFeed(
-                source.topic, generate_records(project, generator, source, seed, START)
-            )
+        topic = source.topics[0]
+        if topic in to_fill and topic not in candidates:
+            candidates[topic] = TopicFeed(topic, generate_records(project, generator, source, seed, START))
     empty = never_written(admin, candidates)
     feeds = [_checked(feed, count) for topic, feed in candidates.items() if topic in empty]
     return send_feeds(admin, feeds, count, progress=progress).records if feeds else {}

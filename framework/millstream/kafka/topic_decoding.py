@@ -26,7 +26,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 class TopicDecoding(Struct, frozen=True):
     """How to decode the records of a topic."""
 
-    topic: str
+    topics: tuple[str, ...]
     encoding: Encoding | None = None
     """None if the topic doesn't belong to the project."""
     fields: Fields = ()
@@ -56,7 +56,7 @@ class ShownRecord(Struct, frozen=True):
 
 
 def of_source(topic: Topic) -> TopicDecoding:
-    return TopicDecoding(topic.topic, topic.format, fields_of(topic), key_format_of(topic))
+    return TopicDecoding(topic.topics, topic.format, fields_of(topic), key_format_of(topic))
 
 
 def of_sink(node: ManifestNode) -> TopicDecoding:
@@ -70,7 +70,7 @@ def of_sink(node: ManifestNode) -> TopicDecoding:
     fields = tuple(field for field in fields if field.name in value_columns)
     key = written_key(sink.key_encoding, parts) if parts else KeyFormat(KEY, STRING)
     return TopicDecoding(
-        sink.topic, sink.encoding, tuple(envelope_fields(fields)) if sink.changes else fields, key
+        (sink.topic,), sink.encoding, tuple(envelope_fields(fields)) if sink.changes else fields, key
     )
 
 

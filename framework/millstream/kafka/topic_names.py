@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from msgspec.structs import replace
+
 from millstream.compile.manifest import ManifestNode
 from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.core.node_id import NodeId
@@ -25,7 +27,8 @@ def topic_decodings(project: Project, nodes: Mapping[NodeId, ManifestNode]) -> d
     for source, reading in sources:
         readings.setdefault(source.name, reading)
     for reading in [*readings.values()]:
-        readings.setdefault(reading.topic, reading)
+        for topic in reading.topics:
+            readings.setdefault(topic, replace(reading, topics=(topic,)))
     return readings
 
 
@@ -35,21 +38,21 @@ def readings_of(
     """Return how to decode the named topics; raise if a name is not a topic, or the topic does not exist."""
     readings = topic_decodings(project, nodes)
     on_cluster = user_topics(admin)
-    sources = {name for source in project.topics.values() for name in (source.id, source.name, source.topic)}
+    sources = {n for source in project.topics.values() for n in (source.id, source.name, *source.topics)}
     named: dict[str, TopicDecoding] = {}
     diagnostics: list[Diagnostic] = []
     for name in names:
-        reading = readings.get(name) or (TopicDecoding(name) if name in on_cluster else None)
+        reading = readings.get(name) or (TopicDecoding((name,)) if name in on_cluster else None)
         if reading is None:
             diagnostics.append(_unknown(name, nodes, (*readings, *on_cluster)))
-        elif reading.topic not in on_cluster:
-            owner = "" if name == reading.topic else f" of '{name}'"
-            message = f"the topic '{reading.topic}'{owner} does not exist yet"
+        elif missing := [topic for topic in reading.topics if topic not in on_cluster]:
+            owner = "" if name == missing[0] else f" of '{name}'"
+            message = f"the topic '{missing[0]}'{owner} does not exist yet"
             how = ", or with `millstream produce`" if name in sources else ""
             remedy = f"create it with `millstream build`{how}"
             diagnostics.append(Diagnostic("MS827", message, None, remedy))
         else:
-            named[reading.topic] = reading
+            named[", ".join(reading.topics)] = reading
     if diagnostics:
         raise MillstreamError(*diagnostics)
     return [*named.values()]

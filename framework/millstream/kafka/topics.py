@@ -71,13 +71,14 @@ def topic_ids(admin: Admin, topics: Iterable[str]) -> dict[str, str]:
     return ids
 
 
-def source_topic(source: SourceTopic) -> TopicConfig:
-    """Return the topic of a source as its YAML configures it."""
+def source_topics(source: SourceTopic) -> list[TopicConfig]:
+    """Return the topics of a source as its YAML configures them."""
     options = source.options
     # In a reference topic, only the newest record of a key counts, unless its versions do.
     config = {"cleanup.policy": "compact"} if source.table and not source.versions else {}
     config |= {name: option_text(value) for name, value in (options.get("topic_config") or {}).items()}
-    return TopicConfig(source.topic, options.get("partitions"), options.get("replication"), config)
+    partitions, replication = options.get("partitions"), options.get("replication")
+    return [TopicConfig(topic, partitions, replication, config) for topic in source.topics]
 
 
 def user_topics(admin: Admin) -> tuple[str, ...]:

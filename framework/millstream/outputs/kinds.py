@@ -34,6 +34,13 @@ A repeated batch has the same value, and a rebuild another checkpoint. The posit
 those of one query and checkpoint in a topic.
 """
 DEAD_LETTER_SUFFIX = ".dead_letter"
+
+
+def dead_letter_topic_of(source: str, topics: Sequence[str]) -> str:
+    """Return the topic of a source's dead letters, which several topics have in common."""
+    return f"{topics[0] if len(topics) == 1 else source}{DEAD_LETTER_SUFFIX}"
+
+
 PROCESSING_TIME = "processing_time"
 """As `timestamp` of a sink: records have the time at which they are sent."""
 KEEP = "keep"

@@ -119,7 +119,8 @@ class Topic(Struct, frozen=True, tag="topic"):
 
     source: str
     name: str
-    topic: str
+    topics: tuple[str, ...]
+    """Their names in Kafka; nearly always one."""
     location: Location
     columns: tuple[DeclaredColumn, ...] = ()
     key: TopicKey | None = None
@@ -145,6 +146,10 @@ class Topic(Struct, frozen=True, tag="topic"):
     @property
     def id(self) -> str:
         return f"{self.source}.{self.name}"
+
+    @property
+    def topic_names(self) -> str:
+        return ", ".join(self.topics)
 
     @property
     def registry_uses(self) -> tuple[RegistryUse, ...]:

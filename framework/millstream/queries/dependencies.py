@@ -178,7 +178,11 @@ class DependencyTrace:
         """Return what decides which rows a reference topic's table has."""
         dependencies = self.rows(table.input)
         scans = (scan for scan in in_order((table.input,)) if isinstance(scan, TopicScan))
-        parts = [self._passing.rows(table.input), str(table.materialization), *(scan.topic for scan in scans)]
+        parts = [
+            self._passing.rows(table.input),
+            str(table.materialization),
+            *(topic for scan in scans for topic in scan.topics),
+        ]
         # Which records are bad is part of it, since a reference topic's query reads all columns.
         parts += sorted(
             f"{dependency.name} {dependency.content}"

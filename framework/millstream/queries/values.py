@@ -28,7 +28,8 @@ class TopicRead(Struct, frozen=True, tag="topic"):
     view: str
     relation: NodeId
     """The id of the source, or of the model that writes the topic."""
-    topic: str
+    topics: tuple[str, ...]
+    """One, unless a source reads several."""
     columns: tuple[Column, ...] = ()
     """The decoded fields."""
     key: Column | None = None
@@ -53,12 +54,12 @@ class TopicRead(Struct, frozen=True, tag="topic"):
 
     @property
     def stream(self) -> str:
-        """The name by which positions are stored."""
-        return self.topic
+        """Its topics in one text, as Spark names a read of them; positions are stored by each topic."""
+        return ", ".join(self.topics)
 
     @property
     def title(self) -> str:
-        return self.topic
+        return self.stream
 
 
 class SourceRead(Struct, frozen=True, tag="source"):
@@ -108,6 +109,11 @@ class ChangesRead(Struct, frozen=True, tag="changes"):
 
 StreamRead = TopicRead | SourceRead | ChangesRead
 """What a query reads as a stream."""
+
+
+def streams_of(read: StreamRead) -> tuple[str, ...]:
+    """Return the names by which positions in a source are stored: of topics, each one."""
+    return read.topics if isinstance(read, TopicRead) else (read.stream,)
 
 
 class StaticRead(Struct, frozen=True):
@@ -443,7 +449,7 @@ class QuerySignature(Struct, frozen=True):
     stored: tuple[StoredOutput, ...] = ()
     """Rows that stay unchanged until new rows with their keys arrive."""
     topics: tuple[str, ...] = ()
-    """The topics of the sources, empty for changes of a table. Older records have no topics."""
+    """The streams of the sources, empty for changes of a table. Older records have no topics."""
     settings: dict[str, str] | None = None
     """The settings that can change results: those of Spark, and isolation levels. Older records have none."""
     former: tuple[StatefulOperator, ...] = ()
@@ -572,13 +578,18 @@ class Query(Struct, frozen=True):
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """The streams of its sources, in their order; empty texts for changes of tables."""
-        return tuple(source.stream for source in self.sources)
+        """The names by which positions in its sources are stored; empty texts for changes of tables."""
+        return tuple(stream for source in self.sources for stream in streams_of(source))
 
     @property
     def topics_read(self) -> tuple[str, ...]:
         """The topics of its sources."""
-        return tuple(dict.fromkeys(read.topic for read in self.topic_reads))
+        return tuple(dict.fromkeys(topic for read in self.topic_reads for topic in read.topics))
+
+    @property
+    def relations(self) -> dict[str, NodeId]:
+        """The relation of each stream that has positions."""
+        return {stream: source.relation for source in self.sources for stream in streams_of(source) if stream}
 
     @property
     def source_reads(self) -> tuple[SourceRead, ...]:

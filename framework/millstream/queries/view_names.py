@@ -77,7 +77,7 @@ def source_reads(
                 read = TopicRead(
                     view,
                     node.relation,
-                    scan_of(node).topic,
+                    scan_of(node).topics,
                     node.fields,
                     node.key,
                     node.key_type,

@@ -53,8 +53,9 @@ def collect_figures(
         sink = node.sink
         if (node.kind == "source" and "topic" in config) or sink is not None:
             settings = {str(k): str(v) for k, v in (config.get("topic_config") or {}).items()}
-            name = sink.topic if sink is not None else str(config.get("topic") or node.name)
-            topics[name] = TopicFacts(settings, str(config.get("starting") or "earliest"))
+            names = [sink.topic] if sink is not None else str(config.get("topic") or node.name).split(", ")
+            for name in names:
+                topics[name] = TopicFacts(settings, str(config.get("starting") or "earliest"))
     speed = {
         result.query: result.rows_read / result.seconds
         for result in (results.results if results else ())
@@ -64,7 +65,7 @@ def collect_figures(
 
 
 def plan_rebuild(query: Query, others: PhysicalPlan, statistics: ReplayFigures) -> QueryRebuild:
-    reads = tuple(_read(read.topic, read.relation, statistics) for read in query.topic_reads)
+    reads = tuple(_read(t, read.relation, statistics) for read in query.topic_reads for t in read.topics)
     reads = (*reads, *map(_read_source, query.source_reads))
     records = [read.records for read in reads]
     speed = statistics.speed.get(query.name)
@@ -75,7 +76,7 @@ def plan_rebuild(query: Query, others: PhysicalPlan, statistics: ReplayFigures) 
         f"{topic} (read by {', '.join(plain_names(reader.stored))})"
         for topic in query.topics
         for reader in others.queries
-        if any(s.topic == topic and s.relation in stored_here for s in reader.topic_reads)
+        if any(topic in s.topics and s.relation in stored_here for s in reader.topic_reads)
     ]
     read_back = {text.partition(" ")[0] for text in again}
     return QueryRebuild(

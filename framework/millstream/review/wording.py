@@ -144,7 +144,7 @@ def _order(one: ModelSpec, other: ModelSpec) -> list[str]:
 
 def topic_sentences(old: TopicSpec, new: TopicSpec) -> list[str]:
     return _differences(
-        ("reads topic {}", old.topic, new.topic),
+        ("reads topic {}", ", ".join(old.topics), ", ".join(new.topics)),
         ("its format is {}", str(old.format), str(new.format)),
         ("its key is read as {}", str(old.key_type), str(new.key_type)),
         ("the format of its key is {}", str(old.key_format), str(new.key_format)),

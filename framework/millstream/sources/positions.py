@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from millstream.core.node_id import NodeId
 from millstream.project.values import Project, RowSource
 from millstream.sources.registry import source_declaration, source_module
 from millstream.stores.files import Files
@@ -85,6 +86,14 @@ def record_amounts(ranges: Mapping[str, Range]) -> dict[str, int]:
         for stream, part in ranges.items()
         if source_declaration(kind_of(stream)).unit == "records"
     }
+
+
+def records_by_relation(relations: Mapping[str, NodeId], ranges: Mapping[str, Range]) -> dict[NodeId, int]:
+    """Return how many records are in parts of sources; `relations` has the source of each stream."""
+    amounts: dict[NodeId, int] = {}
+    for stream, amount in record_amounts(ranges).items():
+        amounts[relations[stream]] = amounts.get(relations[stream], 0) + amount
+    return amounts
 
 
 class SourceLog(Struct, frozen=True):

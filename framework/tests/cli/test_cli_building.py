@@ -107,7 +107,7 @@ def test_what_expired_is_shown_by_state(capfd):
 
 def test_late_rows_and_closed_windows_are_shown(capfd):
     windows = StatefulOperator("minutes", "aggregate", (), models=(NodeId("model", "minutes"),))
-    source = TopicRead("events", NodeId("source", "web.events"), "events")
+    source = TopicRead("events", NodeId("source", "web.events"), ("events",))
     query = replace(
         QUERY,
         sources=(source,),

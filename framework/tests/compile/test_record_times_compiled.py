@@ -229,5 +229,7 @@ def test_rows_are_taken_before_they_are_written_only_if_they_have_the_time_of_th
         "{{ config(materialized='sink', key='id') }} select id, upper(kind) as kind from {{ ref('first') }}"
     )
     plan = compiled_topology(compiled(tmp_path, first=first, second=second)).optimized.plan
-    read = {node.topic for node in plan.order if isinstance(node, TopicScan)}
+    read = {
+        topic for node in plan.order for topic in getattr(node, "topics", ()) if isinstance(node, TopicScan)
+    }
     assert read == ({"events"} if bypassed else {"events", "first"})

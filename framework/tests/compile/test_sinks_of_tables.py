@@ -81,4 +81,4 @@ def test_a_sink_that_sends_changes_shares_no_query_and_its_topic_is_not_compacte
     assert config == {"out": {"cleanup.policy": "compact"}, "changed": {}}
     # A reader takes the row after each change from the records.
     (source,) = next(query for query in queries if "model.read" in query.stored).sources
-    assert (source.topic, str(source.columns[0].type)) == ("changed", "struct<type:string,total:bigint>")
+    assert (source.stream, str(source.columns[0].type)) == ("changed", "struct<type:string,total:bigint>")

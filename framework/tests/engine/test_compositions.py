@@ -201,8 +201,8 @@ def test_states_above_states(shop, first_spark, target):
 def test_what_a_cut_needs_is_a_topic_of_its_own(shop):
     project(shop)
     queries = {query.name: query for query in job_of(shop.root).physical.queries}
-    assert [source.topic for source in queries["sums"].sources] == ["_millstream.shop.counts"]
-    assert [source.topic for source in queries["stored_sums"].sources] == ["stored"]
+    assert [source.stream for source in queries["sums"].sources] == ["_millstream.shop.counts"]
+    assert [source.stream for source in queries["stored_sums"].sources] == ["stored"]
     assert all(
         not {"sums", "counts"} <= {m.removeprefix("model.") for m in q.models} for q in queries.values()
     )

@@ -20,7 +20,7 @@ from millstream.queries.values import (
 
 def query(name, makes, *reads, at_rest=()):
     return Query(
-        name, "stateless", (NodeId("model", makes),), tuple(TopicRead(r, NodeId.parse(r), r) for r in reads),
+        name, "stateless", (NodeId("model", makes),), tuple(TopicRead(r, NodeId.parse(r), (r,)) for r in reads),
         tuple(StaticRead(r, NodeId.parse(r)) for r in at_rest), (), "", ToKafka((SinkOutput(NodeId("model", makes), Sink(makes)),)),
         "append", QuerySignature((), ()), MemoryEstimate(None, ""),
     )  # fmt: skip

@@ -31,7 +31,7 @@ def query(deliver, steps=(), operators=()) -> Query:
         kind="stateful",
         models=(NodeId("model", "counts"),),
         sources=(
-            TopicRead("events", NodeId("source", "shop.events"), "events_v2"),
+            TopicRead("events", NodeId("source", "shop.events"), ("events_v2",)),
             ChangesRead("users", NodeId("model", "users")),
         ),
         reads=(StaticRead("products", NodeId("seed", "products")),),

@@ -80,7 +80,7 @@ def test_bad_keys_have_a_reason(encoding, type_, data):
 def test_generators_write_keys_in_the_format_of_the_topic():
     def topic(type_, encoding):
         key = TopicKey("k", parse_type(type_), encoding)
-        return Topic("web", "t", "t", Location(str(Path("x.yml")), 1, 1, 2), key=key)
+        return Topic("web", "t", ("t",), Location(str(Path("x.yml")), 1, 1, 2), key=key)
 
     assert encode_key(258, topic("bigint", Encoding("long"))) == bytes((0, 0, 0, 0, 0, 0, 1, 2))
     assert encode_key("a", topic("string", JSON)) == b'"a"'

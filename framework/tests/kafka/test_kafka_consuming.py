@@ -72,7 +72,7 @@ def test_no_group_is_left_behind(admin, put, name):
     assert [g.group_id for g in groups.valid if "millstream" in g.group_id] == []
 
 
-JSON = TopicDecoding("t", Encoding("json"), (Field("id", BIGINT),))
+JSON = TopicDecoding(("t",), Encoding("json"), (Field("id", BIGINT),))
 
 
 @pytest.mark.parametrize(
@@ -85,56 +85,66 @@ JSON = TopicDecoding("t", Encoding("json"), (Field("id", BIGINT),))
         (JSON, b"k", b'{"id": 1.5}', ("k", b'{"id": 1.5}', "value")),
         (JSON, b"k", b'{"id": 1, "id": 2}', ("k", b'{"id": 1, "id": 2}', "value")),
         (JSON, b"k", b'{"more": 1e9999999999999999999}', ("k", {"more": "1e9999999999999999999"}, {})),
-        (TopicDecoding("t", Encoding("csv"), (Field("a", BIGINT),)), None, b"1.0", (None, b"1.0", "value")),
         (
-            TopicDecoding("t", Encoding("xml"), (Field("a", BIGINT),)),
+            TopicDecoding(("t",), Encoding("csv"), (Field("a", BIGINT),)),
+            None,
+            b"1.0",
+            (None, b"1.0", "value"),
+        ),
+        (
+            TopicDecoding(("t",), Encoding("xml"), (Field("a", BIGINT),)),
             None,
             b"<r><a>x</a></r>",
             (None, b"<r><a>x</a></r>", "value"),
         ),
         (
-            TopicDecoding("t", Encoding("csv", "lenient"), (Field("a", STRING),)),
+            TopicDecoding(("t",), Encoding("csv", "lenient"), (Field("a", STRING),)),
             None,
             b"1.0",
             (None, {"a": "1.0"}, {}),
         ),
         (
-            TopicDecoding("t", Encoding("long"), (), KeyFormat(KEY, BIGINT)),
+            TopicDecoding(("t",), Encoding("long"), (), KeyFormat(KEY, BIGINT)),
             b"12",
             (5).to_bytes(8, "big"),
             (12, 5, {}),
         ),
         (
-            TopicDecoding("t", Encoding("long"), (), KeyFormat(KEY, BIGINT)),
+            TopicDecoding(("t",), Encoding("long"), (), KeyFormat(KEY, BIGINT)),
             b"x",
             b"12",
             (b"x", b"12", "key value"),
         ),
-        (TopicDecoding("t", Encoding("binary"), (), KeyFormat(KEY, BINARY)), b"k", b"v", (b"k", b"v", {})),
+        (TopicDecoding(("t",), Encoding("binary"), (), KeyFormat(KEY, BINARY)), b"k", b"v", (b"k", b"v", {})),
         (
-            TopicDecoding("t", Encoding("csv"), (Field("a", BIGINT), Field("b", STRING))),
+            TopicDecoding(("t",), Encoding("csv"), (Field("a", BIGINT), Field("b", STRING))),
             None,
             b'1,""',
             (None, {"a": 1, "b": ""}, {}),
         ),
-        (TopicDecoding("t", Encoding("csv"), (Field("a", BIGINT),)), None, b"1,2", (None, b"1,2", "value")),
-        (TopicDecoding("t", Encoding("csv"), (Field("a", BIGINT),)), None, b'"1', (None, b'"1', "value")),
         (
-            TopicDecoding("t", Encoding("xml"), (Field("a", BIGINT),)),
+            TopicDecoding(("t",), Encoding("csv"), (Field("a", BIGINT),)),
+            None,
+            b"1,2",
+            (None, b"1,2", "value"),
+        ),
+        (TopicDecoding(("t",), Encoding("csv"), (Field("a", BIGINT),)), None, b'"1', (None, b'"1', "value")),
+        (
+            TopicDecoding(("t",), Encoding("xml"), (Field("a", BIGINT),)),
             None,
             b"<r><a>1</a></r>",
             (None, {"a": 1}, {}),
         ),
-        (TopicDecoding("t", Encoding("xml")), None, b"<r>", (None, b"<r>", "value")),
+        (TopicDecoding(("t",), Encoding("xml")), None, b"<r>", (None, b"<r>", "value")),
         (
-            TopicDecoding("t", Encoding("xml")),
+            TopicDecoding(("t",), Encoding("xml")),
             None,
             b"<!DOCTYPE r [<!ENTITY e 'x'>]><r>&e;</r>",
             (None, b"<!DOCTYPE r [<!ENTITY e 'x'>]><r>&e;</r>", "value"),
         ),
-        (TopicDecoding("t"), b"k", b'{"a": [1]}', ("k", {"a": [1]}, {})),
-        (TopicDecoding("t"), b"k", b"{text}\n", ("k", "{text}\n", {})),
-        (TopicDecoding("t"), b"k", b"\x00\x00\x01", ("k", b"\x00\x00\x01", {})),
+        (TopicDecoding(("t",)), b"k", b'{"a": [1]}', ("k", {"a": [1]}, {})),
+        (TopicDecoding(("t",)), b"k", b"{text}\n", ("k", "{text}\n", {})),
+        (TopicDecoding(("t",)), b"k", b"\x00\x00\x01", ("k", b"\x00\x00\x01", {})),
     ],
 )
 def test_records_are_decoded_or_told_why_not(admin, put, name, reading, key, value, expected):

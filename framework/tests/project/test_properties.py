@@ -79,13 +79,13 @@ def test_a_topic_of_few_words_has_defaults():
     source_topic = topic(COLUMNS)
     assert (
         source_topic.id,
-        source_topic.topic,
+        source_topic.topics,
         source_topic.format,
         source_topic.on_bad_record,
         source_topic.key,
     ) == (
         "shop.t",
-        "t",
+        ("t",),
         Encoding(),
         "fail",
         None,

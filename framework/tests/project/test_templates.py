@@ -24,8 +24,8 @@ def project(macros: dict[str, str], variables: dict[str, Any], settings: dict[st
         target=Target("shop", "local", settings),
         vars=variables,
         sources={
-            "app.events": Topic("app", "events", "events", LOCATION),
-            "app.users": Topic("app", "users", "users", LOCATION),
+            "app.events": Topic("app", "events", ("events",), LOCATION),
+            "app.users": Topic("app", "users", ("users",), LOCATION),
         },
         models={name: SqlFile(name, f"models/{name}.sql", "", "") for name in names},
         properties={},

@@ -239,7 +239,7 @@ def test_grouping_can_be_off():
 
 def test_a_union_reads_both_sources():
     plan = planned(sink(union(topic("a"), topic("a", name="others")), "all"))
-    assert [s.topic for s in plan.queries[0].sources] == ["events", "others"]
+    assert [s.stream for s in plan.queries[0].sources] == ["events", "others"]
 
 
 def test_a_row_of_a_table_that_fails_a_data_test_is_a_json_record_of_its_dead_letters():

@@ -166,7 +166,7 @@ def test_what_is_built_has_names_of_the_environment_and_reads_production(shop):
     write(shop, "models/report.sql", FILES["models/report.sql"].replace("s.score,", "s.score + 1 as score,"))
     _, queries = decide(runs, shop)
     (query,) = queries
-    assert [source.topic for source in query.sources] == ["scored"]
+    assert [source.stream for source in query.sources] == ["scored"]
     assert {read.relation for read in query.reads} == {"model.totals", "source.web.products", "seed.regions"}
     assert [output.topic for output in query.outputs if isinstance(output, SinkOutput)] == [
         "env-shop-alice--report"

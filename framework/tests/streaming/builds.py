@@ -112,7 +112,7 @@ class _Read:
         for name, query in queries.items():
             arrived = Arrived(batches=_done(folders[name]), starts=starts[name][:-1])
             for read in query.topic_reads:
-                arrived.parts[read.relation] = self._parts(name, read.relation, read.topic)
+                arrived.parts[read.relation] = self._parts(name, read.relation, read.stream)
             self.result.arrived[name] = arrived
 
     def _batch(self, query: str, topic: str, partition: int, offset: int) -> int:

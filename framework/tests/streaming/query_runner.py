@@ -209,9 +209,9 @@ class _Running:
         if isinstance(source, ChangesRead):
             parts = self.result.tables[source.relation].changes
         elif source.relation.startswith("source."):
-            parts = [[record] for record in self.records[source.topic]]
+            parts = [[record] for record in self.records[source.stream]]
         else:
-            parts = self.result.topics.get(source.topic, [])
+            parts = self.result.topics.get(source.stream, [])
         self.parts[source.relation] = parts
         # What keeps no state gives the same rows however it is cut: little is tried.
         most = self.corner.cut if self.query.signature.stateful else min(self.corner.cut, 2)
@@ -237,7 +237,7 @@ class _Running:
                     rows += (
                         part
                         if isinstance(source, ChangesRead)
-                        else [_raw(r, source.topic, begin + len(rows) + i) for i, r in enumerate(part)]
+                        else [_raw(r, source.stream, begin + len(rows) + i) for i, r in enumerate(part)]
                     )
             names = set(schema.names)
             file = folder / f"{number:06}.parquet"

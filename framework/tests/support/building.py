@@ -57,7 +57,7 @@ def read(output: Output, *names: str, **changed: Any) -> Decode:
     columns = {c.name: c for c in output.columns}
     scan = TopicScan(
         relation=output.model,
-        topic=output.topic,
+        topics=(output.topic,),
         dead_letters=f"{output.topic}.dead_letter",
         columns=RAW,
         label=f"{output.label}_records",

@@ -62,8 +62,8 @@ class Streamed(Struct, frozen=True):
         feeds = []
         for source in query.sources:
             if isinstance(source, TopicRead):
-                batches = topics.get(source.topic, ())
-                feeds.append(ViewFeed(source.view, RECORDS, _records(source.topic, batches, count)))
+                batches = topics.get(source.stream, ())
+                feeds.append(ViewFeed(source.view, RECORDS, _records(source.stream, batches, count)))
             else:
                 rows = tables.get(source.relation.name, ())
                 changes = tuple({**row, "_deleted": False} for row in rows)
@@ -82,7 +82,7 @@ class Streamed(Struct, frozen=True):
         if kind == "seed":
             return OwnSeed(view, name)
         if kind == "source":
-            topic = self.catalog.topics[relation].topic
+            topic = self.catalog.topics[relation].first_topic
             records = [r for batch in _records(topic, topics.get(topic, ()), 1) for r in batch]
             query = next(
                 q for q in self.physical.queries

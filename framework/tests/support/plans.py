@@ -101,7 +101,7 @@ def topic(
 ) -> Node:
     scan = TopicScan(
         relation=NodeId("source", name),
-        topic=name,
+        topics=(name,),
         dead_letters=f"{name}.dead_letter",
         columns=RAW,
         label=f"{name}_records",

@@ -83,7 +83,7 @@ def physical_query(name: str, relation: str, topic: str) -> Query:
 
     return Query(
         name=name, kind="single", models=(NodeId("model", name),),
-        sources=(TopicRead("records", NodeId.parse(relation), topic),), reads=(), steps=(), sql="",
+        sources=(TopicRead("records", NodeId.parse(relation), (topic,)),), reads=(), steps=(), sql="",
         deliver=PerBatch("batch", (OutputDelivery(TableOutput(NodeId("model", name)), ""),)),
         output_mode="update", signature=QuerySignature((NodeId.parse(relation),), ()), memory=MemoryEstimate(None, ""),
     )  # fmt: skip

@@ -106,7 +106,11 @@ def command(
             connect_kafka(project, fetched) as admin,
             registry_writers(project, fetched) as writers,
         ):
-            readings = {reading.topic: reading for reading in readings_of(project, nodes, admin, names)}
+            readings = {
+                topic: reading
+                for reading in readings_of(project, nodes, admin, names)
+                for topic in reading.topics
+            }
             messages = _messages(admin, [*readings], from_beginning, last, follow)
             if deduplicate:
                 messages = first_sent.of(messages)

@@ -226,7 +226,7 @@ def _show(target: _Target, limit: int, *, every: bool) -> int:
             chosen = target.letter_filter.has if every else partial(_remains, target.letter_filter, handled)
             for message, letter in newest_letters(target.admin, topic, limit, chosen):
                 origin = letter.origin.topic if letter.origin else topic.removesuffix(".dead_letter")
-                record = decode_by_writers(message, readings.get(origin) or TopicDecoding(origin), writers)
+                record = decode_by_writers(message, readings.get(origin) or TopicDecoding((origin,)), writers)
                 status = handled.status(letter)
                 letters.append(letter_data(letter, record, status))
                 lines.append(letter_text(letter, record, status, target.zone))

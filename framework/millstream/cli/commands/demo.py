@@ -122,7 +122,7 @@ def _run(common: CommonOptions, stopping: threading.Event, rate: float, page: Pa
         root, target_path = Path(job.project.root), job.project.settings.target_path
         folder = root / target_path / "docs"
         site, _ = generate_site(root, compiled, target_path, folder)  # the page links to it
-        sources = {NodeId("source", id_): topic.topic for id_, topic in job.project.topics.items()}
+        sources = {NodeId("source", id_): topic.topic_names for id_, topic in job.project.topics.items()}
         with ExitStack() as stack:
             admin = stack.enter_context(connect_kafka(job.project))
             writers = stack.enter_context(registry_writers(job.project))

@@ -109,7 +109,8 @@ def command(
                 live = live_times(admin, generators, speed or 1.0, writers)
         feeds = [
             TopicFeed(
-                topic.topic, generate_records(project, generator, topic, seed, start, live.get(topic.topic))
+                topic.topics[0],
+                generate_records(project, generator, topic, seed, start, live.get(topic.topics[0])),
             )
             for generator, topic in generators
         ]
@@ -140,10 +141,10 @@ def _send_values(
     typed = list(typed_records(topic, key, lines))
     with jar_progress(common.style) as fetched, connect_kafka(project, fetched) as admin:
         created = ready_topics(admin, [topic])
-        sent = send_feeds(admin, [TopicFeed(topic.topic, iter(typed))], len(typed))
+        sent = send_feeds(admin, [TopicFeed(topic.topics[0], iter(typed))], len(typed))
     result = {
         "topics": [
-            {"topic": topic.topic, "source": topic.id, "records": len(typed), "created": bool(created)}
+            {"topic": topic.topics[0], "source": topic.id, "records": len(typed), "created": bool(created)}
         ]
     }
     return print_result(common.style, result=result, text=None if common.style.quiet else _text(sent))
@@ -152,11 +153,11 @@ def _send_values(
 def _topic_data(pair: GeneratorTopic, sent: SendResult, created: tuple[str, ...]) -> dict[str, object]:
     generator, topic = pair
     return {
-        "topic": topic.topic,
+        "topic": topic.topics[0],
         "source": topic.id,
         "generator": generator.name,
-        "records": sent.records.get(topic.topic, 0),
-        "created": topic.topic in created,
+        "records": sent.records.get(topic.topics[0], 0),
+        "created": topic.topics[0] in created,
     }
 
 

@@ -211,15 +211,22 @@ def _row(
 ) -> SchemaRow | None:
     match schema:
         case SchemaUse(path=path):
-            return SchemaRow(topic.id, topic.topic, encoding.name, file=path)
+            return SchemaRow(topic.id, topic.topic_names, encoding.name, file=path)
         case RegistryUse(subject=subject) as use:
             versions = schemas.pins[subject].versions if subject in schemas.pins else ()
             version = choose_version(use, versions)
             if version is None:
-                return SchemaRow(topic.id, topic.topic, use.format or None, None, subject, use.version)
+                return SchemaRow(topic.id, topic.topic_names, use.format or None, None, subject, use.version)
             format_ = format_named(version.type)
             return SchemaRow(
-                topic.id, topic.topic, format_, None, subject, version.version, version.id, len(versions)
+                topic.id,
+                topic.topic_names,
+                format_,
+                None,
+                subject,
+                version.version,
+                version.id,
+                len(versions),
             )
         case FunctionUse() | None:
             return None

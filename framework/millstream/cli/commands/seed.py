@@ -35,7 +35,7 @@ def command(common: CommonOptions, *, topics: tuple[str, ...], count: int, seed:
         raise MillstreamError(Diagnostic("MS837", message, None, remedy))
     refuse_environment(project.target, "test traffic is sent to the topics of sources")
     generators = chosen_generators(project, topics)
-    names = list(dict.fromkeys(topic.topic for _, topic in generators))
+    names = list(dict.fromkeys(topic.topics[0] for _, topic in generators))
     with jar_progress(common.style) as fetched, connect_kafka(project, fetched) as admin:
         ready_topics(admin, (topic for _, topic in generators))
         with sending_progress(common, dict.fromkeys(names, count)) as progress:

@@ -15,10 +15,12 @@ from millstream.sources.topic.positions import offsets_in
 from millstream.stores.files import Files, path_in, read_json, write_json
 
 _ENDING = ".letters"
+_OF_TOPIC = "@"
+"""Precedes the topic in the file names of a source that reads several; no topic has it in its name."""
 
 
 class SentDeadLetters(Struct, frozen=True):
-    """The records of a source whose dead letters were sent."""
+    """The records of a topic of a source whose dead letters were sent."""
 
     topic: str
     began: Offsets
@@ -41,15 +43,15 @@ def sources_in(files: Files, folder: str) -> Iterator[tuple[NodeId, str]]:
     """Yield the sources of which something is stored, each with the path of its file."""
     for name in files.names(folder):
         if name.endswith(_ENDING):
-            yield NodeId.parse(name.removesuffix(_ENDING)), path_in(folder, name)
+            yield NodeId.parse(name.removesuffix(_ENDING).partition(_OF_TOPIC)[0]), path_in(folder, name)
 
 
 def settle_offsets(files: Files, folder: str) -> None:
     """Record how far dead letters were sent, before the checkpoints that know it can change."""
-    for source, _ in sources_in(files, folder):
-        sent = read_sent(files, folder, source)
+    for _, path in sources_in(files, folder):
+        sent = read_json(files, path, SentDeadLetters)
         if sent is not None and (now := settle_sent(files, folder, sent)) != sent:
-            write_sent(files, folder, source, now)
+            write_json(files, path, now)
 
 
 def query_progress(files: Files, spark: str, topic: str) -> tuple[Offsets | None, Offsets]:
@@ -70,9 +72,17 @@ def later_offsets(one: Mapping[int, int], other: Mapping[int, int]) -> Offsets:
     return {n: max(one.get(n, 0), other.get(n, 0)) for n in sorted({*one, *other})}
 
 
-def read_sent(files: Files, folder: str, source: NodeId) -> SentDeadLetters | None:
-    return read_json(files, path_in(folder, f"{source}{_ENDING}"), SentDeadLetters)
+def read_sent(files: Files, folder: str, source: NodeId, topic: str) -> SentDeadLetters | None:
+    """Return what is stored of a topic, also by a source that had another number of topics."""
+    for name in (f"{source}{_OF_TOPIC}{topic}", str(source)):
+        sent = read_json(files, path_in(folder, f"{name}{_ENDING}"), SentDeadLetters)
+        if sent is not None and sent.topic == topic:
+            return sent
+    return None
 
 
-def write_sent(files: Files, folder: str, source: NodeId, sent: SentDeadLetters) -> None:
-    write_json(files, path_in(folder, f"{source}{_ENDING}"), sent)
+def write_sent(files: Files, folder: str, source: NodeId, sent: SentDeadLetters, *, alone: bool) -> None:
+    """Store what was sent of a topic; `alone` if the source has no other one."""
+    of_topic = path_in(folder, f"{source}{_OF_TOPIC}{sent.topic}{_ENDING}")
+    has_own_file = alone and files.read(of_topic) is None
+    write_json(files, path_in(folder, f"{source}{_ENDING}") if has_own_file else of_topic, sent)

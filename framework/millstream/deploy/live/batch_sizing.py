@@ -34,9 +34,9 @@ class BatchSizing:
         self._turn = turn
         self._pace = BatchSizer()
         limited = [read for read in query.topic_reads if not read.reads_all]
-        topics = {read.topic: context.sources[read.relation] for read in limited}
-        self._most = {topic: largest_batch(options) for topic, options in topics.items()}
-        self._behind = dict.fromkeys(topics, 0)
+        self._topics = {read.stream: read.topics for read in limited}
+        self._most = {read.stream: largest_batch(context.sources[read.relation]) for read in limited}
+        self._behind = dict.fromkeys(self._topics, 0)
         self._besides = 0.0
         """Seconds of a batch besides the work that it does in its turn."""
         self._streaming: StreamingQuery | None = None
@@ -48,7 +48,9 @@ class BatchSizing:
     def note(self, batch: BatchResult) -> None:
         """Take over what Spark reports of a batch."""
         with self._lock:
-            self._behind |= {name: n for name, n in batch.behind.items() if name in self._behind}
+            for stream, topics in self._topics.items():
+                if read := [batch.behind[topic] for topic in topics if topic in batch.behind]:
+                    self._behind[stream] = sum(read)
             self._besides = batch.seconds - batch.phases.get("addBatch", 0)
 
     def _follow(self, records: int, seconds: float) -> None:
@@ -57,12 +59,12 @@ class BatchSizing:
         with self._lock:
             self._pace.add(ObservedBatch(records, seconds + self._besides, waited))
             shares = shared_out(self._pace.limit(self.latency), self._behind)
-        limits = {topic: min(n, self._most[topic] or n) for topic, n in shares.items()}
+        limits = {stream: min(n, self._most[stream] or n) for stream, n in shares.items()}
         # The first batch can end before the query's start has returned.
         if self._streaming is not None:
             _limit(self._streaming, limits)
 
 
-def _limit(streaming: StreamingQuery, topics: Mapping[str, int]) -> None:
+def _limit(streaming: StreamingQuery, streams: Mapping[str, int]) -> None:
     limits = own_class(SparkSession.active(), "spark.BatchLimits")
-    limits.limit(streaming._jsq, dict(topics))  # noqa: SLF001
+    limits.limit(streaming._jsq, dict(streams))  # noqa: SLF001

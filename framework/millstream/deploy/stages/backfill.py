@@ -24,7 +24,7 @@ from millstream.engine.queries.start import run_once
 from millstream.queries.commands import full_refresh
 from millstream.queries.topology import alone_of
 from millstream.queries.values import PerBatch, Query
-from millstream.sources.positions import Range, amount_text, from_stored, record_amounts
+from millstream.sources.positions import Range, amount_text, from_stored, records_by_relation
 
 
 class BackfillResult(Struct, frozen=True):
@@ -63,7 +63,6 @@ def backfill_models(
         return BackfillResult()
     failed: dict[NodeId, Diagnostic] = {}
     read_again: dict[NodeId, dict[NodeId, int]] = {}
-    relations = {source.stream: source.relation for source in query.sources if source.stream}
     for group, starts in _by_start(record, models):
         ranges = engine.ranges(query, from_stored(starts), read)
         if ranges and not any(part.amount > 0 for part in ranges.values()):
@@ -71,7 +70,7 @@ def backfill_models(
         # Models that failed in a batch have sent some of its records.
         sent_as = record.header(batch) if starts else ""
         failed |= _run(engine, query, record, group, ranges, frozenset(new), sent_as)
-        counts = {relations[stream]: amount for stream, amount in record_amounts(ranges).items()}
+        counts = records_by_relation(query.relations, ranges)
         read_again |= {model: counts for model in group if model not in failed}
     return BackfillResult(failed, read_again)
 

@@ -8,22 +8,29 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from millstream.core.node_id import NodeId
-from millstream.queries.dead_letters import OFFSET, PARTITION, SOURCE
+from millstream.queries.dead_letters import OFFSET, PARTITION, SOURCE, TOPIC
 
-_POSITION = ("_partition", "_offset")
+_POSITION = ("_topic", "_partition", "_offset")
 
 
-def from_offsets(records: DataFrame, source: NodeId, topic: str, starts: Mapping[int, int]) -> DataFrame:
-    """Remove the dead letters of a source's records before an offset of each partition."""
-    numbers, offsets = (f.array(*map(f.lit, values)) for values in (starts.keys(), starts.values()))
-    start = f.try_element_at(f.map_from_arrays(numbers, offsets), _header(PARTITION).cast("int"))
+def from_offsets(
+    records: DataFrame, source: NodeId, topic: str, starts: Mapping[str, Mapping[int, int]]
+) -> DataFrame:
+    """Remove the dead letters of a source's records before an offset of each partition of its topics."""
+    sent_before = {f"{name}-{n}": offset for name, numbers in starts.items() for n, offset in numbers.items()}
+    partitions, offsets = (
+        f.array(*map(f.lit, values)) for values in (sent_before.keys(), sent_before.values())
+    )
+    partition = f.concat_ws("-", _header(TOPIC), _header(PARTITION))
+    start = f.try_element_at(f.map_from_arrays(partitions, offsets), partition)
     sent = (f.col("topic") == topic) & _from_source(source) & (_header(OFFSET).cast("long") < start)
     return records.where(~f.coalesce(sent, f.lit(False)))
 
 
 def not_among(dead_letters: DataFrame, sent: DataFrame, source: NodeId) -> DataFrame:
     """Remove a source's dead letters that the dead letter topic already holds."""
-    position = (_header(PARTITION).alias("_partition"), _header(OFFSET).alias("_offset"))
+    headers = zip((TOPIC, PARTITION, OFFSET), _POSITION, strict=True)
+    position = [_header(header).alias(name) for header, name in headers]
     positions = sent.where(_from_source(source)).select(*position).distinct()
     return dead_letters.select("*", *position).join(positions, [*_POSITION], "left_anti").drop(*_POSITION)
 

@@ -7,6 +7,7 @@ letters; if it begins after them, the missing ones are sent first, except those 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 from msgspec.structs import replace
@@ -42,11 +43,44 @@ def with_dead_letters(
     )
     if source is None:
         return context
-    files, folder, spark = engine.files, engine.checkpoints.rstrip("/"), context.checkpoint
-    done, again = query_progress(files, spark, source.topic)
-    starts = _begins(engine, source) if done is None else done
-    columns = source.deciding
-    sent = _sent_before(engine, source, record) or SentDeadLetters(source.topic, starts, columns, starts)
+    spark = context.checkpoint
+    progress = {topic: query_progress(engine.files, spark, topic) for topic in source.topics}
+    starts = {
+        topic: _begins(engine, source, topic) if done is None else done
+        for topic, (done, _) in progress.items()
+    }
+    sent = {
+        topic: _send_missing(engine, query, source, record, spark, topic, starts[topic], again)
+        for topic, (_, again) in progress.items()
+    }
+    is_new = all(done is None and not again for done, again in progress.values())
+    if is_new and any(late for _, late in sent.values()):
+        context = _from(context, source, starts)
+    upto = {topic: sent_of_topic.upto for topic, (sent_of_topic, _) in sent.items()}
+    if any(offset > starts[topic].get(n, 0) for topic in upto for n, offset in upto[topic].items()):
+        remove_sent = partial(
+            unsent.from_offsets, source=source.relation, topic=_topic_of(query), starts=upto
+        )
+        context = replace(context, without_sent=remove_sent)
+    return context
+
+
+def _send_missing(
+    engine: Engine,
+    query: Query,
+    source: TopicRead,
+    record: QueryRecord,
+    spark: str,
+    topic: str,
+    starts: Offsets,
+    again: Offsets,
+) -> tuple[SentDeadLetters, bool]:
+    """Send the dead letters of a topic's records before the query begins, and record up to where they were.
+
+    Also return whether there were such records.
+    """
+    files, folder, columns = engine.files, engine.checkpoints.rstrip("/"), source.deciding
+    sent = _sent_before(engine, source, topic, record) or SentDeadLetters(topic, starts, columns, starts)
     sent = settle_sent(files, folder, sent)
     due, readers = later_offsets(starts, again), _readers(engine, source)
     # Records that are read again may be bad in a column that was not read before.
@@ -55,40 +89,33 @@ def with_dead_letters(
     since, upto = sent.began if recheck else sent.upto, later_offsets(sent.upto, due)
     ranges = {n: (min(since.get(n, 0), stop), stop) for n, stop in (upto if recheck else due).items()}
     if late := any(stop > start for start, stop in ranges.values()):
-        _send(engine, source, ranges, {} if recheck else sent.end)
+        _send(engine, source, topic, ranges, {} if recheck else sent.end)
     now = replace(
         sent,
-        id=record.ids.get(source.topic, ""),
+        id=record.ids.get(topic, ""),
         upto=upto,
         columns=columns if recheck else tuple(column for column in sent.columns if column in columns),
         readers=readers,
         checkpoint=spark.removeprefix(f"{folder}/"),
         end=engine.kafka.held([_topic_of(query)])[_topic_of(query)],
     )
-    write_sent(files, folder, source.relation, now)
-    if late and done is None and not again:
-        context = _from(context, source, starts)
-    if any(offset > starts.get(n, 0) for n, offset in upto.items()):
-        remove_sent = partial(
-            unsent.from_offsets, source=source.relation, topic=_topic_of(query), starts=upto
-        )
-        context = replace(context, without_sent=remove_sent)
-    return context
+    write_sent(files, folder, source.relation, now, alone=len(source.topics) == 1)
+    return now, late
 
 
-def _begins(engine: Engine, source: TopicRead) -> Offsets:
+def _begins(engine: Engine, source: TopicRead, topic: str) -> Offsets:
     """Return the offsets at which a new query begins to read a topic."""
-    ends = engine.kafka.held([source.topic])[source.topic]
-    ranges = engine.kafka.until(source.topic, engine.topic_options(source), ends)
+    ends = engine.kafka.held([topic])[topic]
+    ranges = engine.kafka.until(topic, engine.topic_options(source), ends)
     return {n: first for n, (first, _) in ranges.items()}
 
 
-def _sent_before(engine: Engine, source: TopicRead, record: QueryRecord) -> SentDeadLetters | None:
-    sent = read_sent(engine.files, engine.checkpoints, source.relation)
-    if sent is None or sent.topic != source.topic:
-        return None
-    id_ = record.ids.get(source.topic, "")
-    return None if sent.id and id_ and sent.id != id_ else sent
+def _sent_before(
+    engine: Engine, source: TopicRead, topic: str, record: QueryRecord
+) -> SentDeadLetters | None:
+    sent = read_sent(engine.files, engine.checkpoints, source.relation, topic)
+    id_ = record.ids.get(topic, "")
+    return None if sent is None or (sent.id and id_ and sent.id != id_) else sent
 
 
 def _readers(engine: Engine, source: TopicRead) -> tuple[str, ...]:
@@ -101,45 +128,48 @@ def _readers(engine: Engine, source: TopicRead) -> tuple[str, ...]:
     return tuple(sorted(readers))
 
 
-def _send(engine: Engine, source: TopicRead, ranges: topic_reads.Ranges, since: Offsets) -> None:
+def _send(engine: Engine, source: TopicRead, read: str, ranges: topic_reads.Ranges, since: Offsets) -> None:
     """Send the dead letters of some records, except those that the dead letter topic already holds."""
     query = dead_letters_query_of(engine.job.topology, source.relation)
     topic = _topic_of(query)
     name = f"dead letters of {source.relation.last_name}"
     engine.tell(SetupStep(name))
-    context = engine.context_of(query, f"{query.name}/{source.topic}")
+    context = engine.context_of(query, f"{query.name}/{read}")
     if context.stores.exactly_once is not None:
         context.stores.exactly_once.end_earlier()
     before = engine.kafka.held([topic])[topic]
     held = engine.kafka.until(topic, {"began": since}, before)
-    options = engine.kafka.source(topic, {})
+    options = engine.kafka.source([topic], {})
 
     def without_sent(rows: DataFrame) -> DataFrame:
-        dead_letters = TopicRead("_letters", NO_NODE, topic, headers=True)
-        topic_reads.read_ranges(rows.sparkSession, dead_letters, options, held)
+        dead_letters = TopicRead("_letters", NO_NODE, (topic,), headers=True)
+        topic_reads.read_ranges(rows.sparkSession, dead_letters, options, {topic: held})
         return unsent.not_among(rows, rows.sparkSession.table("_letters"), source.relation)
 
-    available = engine.kafka.until(source.topic, {}, {n: stop for n, (_, stop) in ranges.items()})
+    available = engine.kafka.until(read, {}, {n: stop for n, (_, stop) in ranges.items()})
     unsent_ranges = {
         n: (min(max(first, ranges[n][0]), stop), stop)
         for n, (first, stop) in available.items()
         if n in ranges
     }
+    # Spark wants a range of each partition that it reads.
+    ends_of_others = engine.kafka.held(name for name in source.topics if name != read)
+    others = {name: {n: (end, end) for n, end in ends.items()} for name, ends in ends_of_others.items()}
     run_once(
         engine.spark,
         query,
         replace(context, without_sent=without_sent),
-        {source.topic: topic_range(unsent_ranges)},
+        {topic: topic_range(part) for topic, part in (others | {read: unsent_ranges}).items()},
     )
     count = sum(engine.kafka.held([topic])[topic].values()) - sum(before.values())
     engine.tell(SetupStep(name, f"{count:,} sent", done=True))
 
 
-def _from(context: QueryContext, source: TopicRead, starts: Offsets) -> QueryContext:
+def _from(context: QueryContext, source: TopicRead, starts: Mapping[str, Offsets]) -> QueryContext:
     """Let a query begin exactly where the sent dead letters end."""
     options = context.sources[source.relation]
     source_options = {name: value for name, value in options.items() if not name.startswith("starting")}
-    source_options["startingOffsets"] = topic_reads.offsets_of({source.topic: starts})
+    source_options["startingOffsets"] = topic_reads.offsets_of(starts)
     return replace(context, sources={**context.sources, source.relation: source_options})
 
 

@@ -47,7 +47,7 @@ def _name(node: ExportedNode) -> str:
 
 def _channel(name: str, node: ExportedNode, topic: ExportedTopic) -> dict[str, Any]:
     return {
-        "address": topic.name,
+        **_address(topic),
         **({"description": node.description} if node.description else {}),
         **({"tags": [{"name": tag} for tag in node.tags]} if node.tags else {}),
         "messages": {name: {"$ref": f"#/components/messages/{name}"}},
@@ -55,9 +55,19 @@ def _channel(name: str, node: ExportedNode, topic: ExportedTopic) -> dict[str, A
     }
 
 
+def _address(topic: ExportedTopic) -> dict[str, Any]:
+    """Return the topic's name, or a parameter that is one of several."""
+    match topic.names:
+        case (name,):
+            return {"address": name}
+        case names:
+            return {"address": "{topic}", "parameters": {"topic": {"enum": [*names]}}}
+
+
 def _binding(topic: ExportedTopic) -> dict[str, Any]:
     counts = {"partitions": topic.partitions, "replicas": topic.replication}
-    binding: dict[str, Any] = {"topic": topic.name} | {
+    several = len(topic.names) > 1
+    binding: dict[str, Any] = ({} if several else {"topic": topic.name}) | {
         name: count for name, count in counts.items() if count is not None
     }
     configuration: dict[str, Any] = {

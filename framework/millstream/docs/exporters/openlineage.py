@@ -83,9 +83,9 @@ def _dataset(project: ExportedProject, node: ExportedNode, *, lineage: bool = Fa
     if node.owner:
         facets["ownership"] = _facet("ownership", owners=[{"name": node.owner}])
     if node.topic:
-        # The topic's name, by which other tools know it; the addresses of brokers are omitted.
-        identifier = {"namespace": "kafka", "name": node.topic.name, "type": "TOPIC"}
-        facets["symlinks"] = _facet("symlinks", identifiers=[identifier])
+        # The names by which other tools know its topics; the addresses of brokers are omitted.
+        identifiers = [{"namespace": "kafka", "name": name, "type": "TOPIC"} for name in node.topic.names]
+        facets["symlinks"] = _facet("symlinks", identifiers=identifiers)
     if lineage:
         facets["columnLineage"] = _lineage(project, node)
     return {"namespace": _namespace(project), "name": node.id, "facets": facets}

@@ -45,6 +45,7 @@ class ExportedTopic(Struct, frozen=True):
     """The topic of a source or of a model."""
 
     name: str
+    """If a source reads several topics as one, all names, separated by commas."""
     action: Literal["receive", "send"]
     """`receive`: the project reads it; `send`: it writes it."""
     value: ExportedSchema
@@ -55,6 +56,11 @@ class ExportedTopic(Struct, frozen=True):
     replication: int | None = None
     settings: dict[str, Any] = {}
     """Kafka's settings of the topic."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its name, or those of all topics that the source reads as one."""
+        return tuple(self.name.split(", "))
 
 
 class ExportedNode(Struct, frozen=True):

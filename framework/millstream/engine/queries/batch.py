@@ -20,7 +20,7 @@ class BatchResult(Struct, frozen=True):
     read: dict[str, Position] = {}
     """Up to where each topic has been read."""
     records: dict[str, int] = {}
-    """How many records of each topic it has read."""
+    """How many records of each topic it has read, or of several that are read as one (`TopicRead.stream`)."""
     behind: dict[str, int] = {}
     """The number of available records of each topic that are not read yet."""
     watermark: str = ""

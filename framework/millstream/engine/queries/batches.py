@@ -16,7 +16,7 @@ from millstream.sources.topic.positions import TopicPosition, from_stored
 from millstream.sources.topic.spark import OLDEST
 
 TOPIC = re.compile(r"\[Subscribe\[(.+)\]\]$")
-"""The topic in the description of Spark's KafkaMicroBatchStream."""
+"""The topics in the description of Spark's KafkaMicroBatchStream, as in `TopicRead.stream`."""
 
 
 def batch_of(progress: StreamingQueryProgress, counted: CountsByBatch) -> BatchResult:
@@ -25,7 +25,8 @@ def batch_of(progress: StreamingQueryProgress, counted: CountsByBatch) -> BatchR
     for source in progress.sources:
         match = TOPIC.search(source.description)
         if match is not None:
-            _add_position(match[1], source, read, behind)
+            for topic in match[1].split(", "):
+                _add_position(topic, source, read, behind)
     states = progress.stateOperators
     batch_counts = counted.take(progress.batchId)
     rows = [row.asDict() for row in progress.observedMetrics.values()]
@@ -55,7 +56,7 @@ def batch_of(progress: StreamingQueryProgress, counted: CountsByBatch) -> BatchR
 
 
 def records_of_topics(progress: StreamingQueryProgress) -> dict[str, int]:
-    """Return how many records of each topic a batch has read."""
+    """Return how many records a batch has read of each topic, or of topics that are read together."""
     records: dict[str, int] = {}
     for source in progress.sources:
         if named := TOPIC.search(source.description):

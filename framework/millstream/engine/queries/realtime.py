@@ -49,4 +49,4 @@ def check_slots(spark: SparkSession, queries: Iterable[tuple[Query, int]]) -> No
 
 def partitions_of(query: Query, counts: Mapping[str, int]) -> int:
     """Return how many partitions a query reads; `counts` has those of each topic."""
-    return sum(counts.get(source.stream, 1) for source in query.sources)
+    return sum(counts.get(stream, 1) for stream in query.streams)

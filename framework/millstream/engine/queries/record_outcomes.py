@@ -58,7 +58,7 @@ def fates_of(
 
 def fates_of_batch(query: Query, batch: BatchResult) -> dict[str, RecordOutcomes]:
     """Return the fates of the records of a completed batch, by model."""
-    read = {read.relation: batch.records.get(read.topic, 0) for read in query.topic_reads}
+    read = {read.relation: batch.records.get(read.stream, 0) for read in query.topic_reads}
     duplicates = rows_of_states(query, [operator.duplicates for operator in batch.operators])
     late = rows_of_states(query, [operator.late for operator in batch.operators])
     fates = {}

@@ -258,9 +258,8 @@ def _bounded(context: QueryContext, ranges: Mapping[str, Range]) -> Read:
     def read(session: SparkSession, source: StreamRead) -> None:
         match source:
             case TopicRead():
-                topic_reads.read_ranges(
-                    session, source, context.sources[source.relation], offset_ranges(ranges[source.topic])
-                )
+                parts = {topic: offset_ranges(ranges[topic]) for topic in source.topics}
+                topic_reads.read_ranges(session, source, context.sources[source.relation], parts)
             case SourceRead():
                 rows = spark_source(session, context.project, source.relation).between(ranges[source.stream])
                 rows.createOrReplaceTempView(source.view)
@@ -309,7 +308,7 @@ def _streamed(
     def read(session: SparkSession, source: StreamRead) -> None:
         match source:
             case TopicRead():
-                source_host = host if host is not None and host.topic == source.topic else None
+                source_host = host if host is not None and host.topic == source.stream else None
                 topic_reads.read_stream(
                     session, source, context.sources[source.relation], trigger, source_host, timed=timed
                 )

@@ -54,7 +54,7 @@ def _sub_topology(
             continue
         name = names[node.id]
         if node.kind == "topic":
-            yield f"    Source: {name} (topics: [{_plain(node.topic)}])"
+            yield f"    Source: {name} (topics: [{', '.join(map(_plain, node.topic.split(', ')))}])"
         elif node.kind == "sink":
             yield f"    Sink: {name} (topic: {_plain(node.topic)})"
         else:

@@ -16,9 +16,9 @@ from millstream.core.node_id import NodeId
 from millstream.kafka.clients import Admin
 from millstream.kafka.consuming import all_records
 from millstream.ops.dead_letters.letter import DeadLetter, dead_letter_of
-from millstream.outputs.kinds import DEAD_LETTER_SUFFIX
+from millstream.outputs.kinds import dead_letter_topic_of
 from millstream.project.names import environment_name
-from millstream.project.values import Project
+from millstream.project.values import Project, Topic
 
 
 class OffsetRange(Struct, frozen=True):
@@ -80,14 +80,15 @@ def names_of(project: Project, nodes: Mapping[NodeId, ManifestNode]) -> LetterNa
     sources = project.topics.values()
     topics: dict[str, str] = {}
 
-    def topic_of(topic: str) -> str:
-        return environment_name(project.target.environment, f"{topic}{DEAD_LETTER_SUFFIX}")
+    def letters_of_source(source: Topic) -> str:
+        return environment_name(project.target.environment, dead_letter_topic_of(source.name, source.topics))
 
-    for topic in sorted({source.topic for source in sources}):
-        topics |= {topic: topic_of(topic), topic_of(topic): topic_of(topic)}
+    for source in sorted(sources, key=lambda source: source.topics):
+        letter_topic = letters_of_source(source)
+        topics |= {**dict.fromkeys(source.topics, letter_topic), letter_topic: letter_topic}
     of_sources = frozenset(topics.values())
     owners = {
-        source.id: (str(NodeId("source", source.id)), frozenset((topic_of(source.topic),)))
+        source.id: (str(NodeId("source", source.id)), frozenset((letters_of_source(source),)))
         for source in sources
     }
     for node in nodes.values():

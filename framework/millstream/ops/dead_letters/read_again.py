@@ -46,8 +46,9 @@ def read_again(project: Project, checkpoints: str) -> Iterator[ReadAgain]:
     if local_path(checkpoints) is None:
         return
     earliest = {
-        source.topic
+        topic
         for source in project.topics.values()
+        for topic in source.topics
         if source.options.get("starting", "earliest") == "earliest"
     }
     files = LocalFiles()

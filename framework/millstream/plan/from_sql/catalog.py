@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from millstream.core.cached_property import once
@@ -13,7 +13,7 @@ from millstream.core.expressions import Expression, Read
 from millstream.core.node_id import NO_NODE, NodeId
 from millstream.core.types import STRING, TIMESTAMP, Type
 from millstream.formats.registry import KEY, Encoding, format_of
-from millstream.outputs.kinds import DEAD_LETTER_SUFFIX, VALID_FROM, VALID_TO, View
+from millstream.outputs.kinds import VALID_FROM, VALID_TO, View, dead_letter_topic_of
 from millstream.outputs.registry import Materialization
 from millstream.plan.nodes import Column, Emit, LoggedRows, Metering, RowCheck
 from millstream.project.names import Environment, environment_name
@@ -36,7 +36,7 @@ class TopicSpec(Struct, frozen=True):
 
     id: NodeId
     name: str
-    topic: str
+    first_topic: str = field(name="topic")
     format: Encoding
     fields: tuple[Column, ...]
     """The fields of values."""
@@ -60,9 +60,16 @@ class TopicSpec(Struct, frozen=True):
     dead_letters: str = ""
     """The topic of dead letters, if an environment names it otherwise."""
 
+    other_topics: tuple[str, ...] = ()
+    """The topics besides the first one, of a source that reads several."""
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        return (self.first_topic, *self.other_topics)
+
     @property
     def dead_letter_topic(self) -> str:
-        return self.dead_letters or f"{self.topic}{DEAD_LETTER_SUFFIX}"
+        return self.dead_letters or dead_letter_topic_of(self.name, self.topics)
 
 
 class RowSpec(Struct, frozen=True):

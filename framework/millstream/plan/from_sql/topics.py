@@ -35,7 +35,7 @@ from millstream.plan.traits import Traits
 
 def topic_node(topic: TopicSpec, metadata: Iterable[str] = METADATA) -> Node:
     """Return a source as its readers see it, with metadata columns at the end."""
-    read = tuple(dict.fromkeys((*metadata, *(READ if topic.deduplicate else ()))))
+    read = tuple(dict.fromkeys((*metadata, *(_read_to_deduplicate(topic) if topic.deduplicate else ()))))
     derived = dict(topic.derived)
     # Derived columns may read metadata that no reader asks for, as those of a reference topic.
     sources = {ref.column for expression in derived.values() for ref in expression.refs}
@@ -44,7 +44,7 @@ def topic_node(topic: TopicSpec, metadata: Iterable[str] = METADATA) -> Node:
     node: Node = Decode(
         input=TopicScan(
             relation=topic.id,
-            topic=topic.topic,
+            topics=topic.topics,
             dead_letters=topic.dead_letter_topic,
             columns=RAW,
             label=f"{topic.name}_records",
@@ -68,7 +68,7 @@ def topic_node(topic: TopicSpec, metadata: Iterable[str] = METADATA) -> Node:
     if topic.watermark:
         time, delay = topic.watermark
         node = Watermark(input=node, time=time, delay=delay, label=label)
-    return first_sent(node, topic.name, {*metadata}) if topic.deduplicate else node
+    return first_sent(node, topic, {*metadata}) if topic.deduplicate else node
 
 
 def relay_of(view: ModelSpec, catalog: Catalog) -> ModelSpec:
@@ -157,7 +157,7 @@ def sink_node(model: ModelSpec, written: Traits, *, relay: bool = False) -> Node
     format_ = sink.encoding
     scan = TopicScan(
         relation=model.id,
-        topic=sink.topic,
+        topics=(sink.topic,),
         dead_letters=sink.dead_letter_topic(model.name),
         relay=relay,
         columns=RAW,
@@ -183,20 +183,26 @@ def sink_node(model: ModelSpec, written: Traits, *, relay: bool = False) -> Node
     return node
 
 
-READ = ("_partition", "_headers")
-"""The metadata that decides whether a record was sent before."""
+def _read_to_deduplicate(topic: TopicSpec) -> tuple[str, ...]:
+    """Return the metadata that decides whether a record was sent before."""
+    return ("_partition", "_headers", *(["_topic"] if topic.other_topics else []))
+
+
 _FROM, _OFFSET = "_sent_from", "_sent_offset"
 _HEADERS, _PARTITION = Ref("_headers"), Ref("_partition")
 
 
-def first_sent(node: Node, label: str, metadata: Collection[str]) -> Node:
+def first_sent(node: Node, topic: TopicSpec, metadata: Collection[str]) -> Node:
     """Return a topic's rows without repeated ones, with only some of their metadata.
 
     A record repeats another one if it has the same sender and the same position. The sender is a query with
     its checkpoint, because a rebuild sends other records of the same positions.
     """
     # A record without a position has no offset, and is grouped by its own partition.
-    sent_from = ("coalesce(sent_from(", _HEADERS, "), cast(", _PARTITION, " as string))")
+    sent_from: tuple[Piece, ...] = ("coalesce(sent_from(", _HEADERS, "), cast(", _PARTITION, " as string))")
+    if topic.other_topics:
+        # A query can send records of the same position to several topics.
+        sent_from = ("concat(", Ref("_topic"), ", ' ', ", *sent_from, ")")
     added = (
         Item(_FROM, Expression(sent_from, STRING, nullable=False, atomic=True)),
         Item(_OFFSET, Expression(("sent_offset(", _HEADERS, ")"), BIGINT, atomic=True)),
@@ -205,4 +211,4 @@ def first_sent(node: Node, label: str, metadata: Collection[str]) -> Node:
     placed = Project(input=node, items=(*identity_items(node), *added))
     keys = (_FROM, _OFFSET)
     first = Dedupe(input=Repartition(input=placed, keys=keys), keys=keys, by_position=True)
-    return Project(input=first, items=tuple(columns), label=label)
+    return Project(input=first, items=tuple(columns), label=topic.name)

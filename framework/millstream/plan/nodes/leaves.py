@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from millstream.core.node_id import NO_NODE, NodeId
@@ -9,12 +10,17 @@ from millstream.plan.nodes.base import Node
 from millstream.plan.nodes.parts import columns_text
 
 
+def topics_text(topics: Sequence[str]) -> str:
+    return f"topic{'s' * (len(topics) > 1)} {', '.join(topics)}"
+
+
 class TopicScan(Node, frozen=True, eq=False, kw_only=True):
-    """The records of a topic as bytes: key, value, headers, topic, partition, offset, timestamp."""
+    """The records of topics as bytes: key, value, headers, topic, partition, offset, timestamp."""
 
     relation: NodeId
     """The id of the source, or of the model that writes the topic."""
-    topic: str
+    topics: tuple[str, ...]
+    """One, unless a source reads several."""
     dead_letters: str
     """The topic for its records that can't be decoded, or on which a function fails."""
     relay: bool = False
@@ -24,7 +30,7 @@ class TopicScan(Node, frozen=True, eq=False, kw_only=True):
 
     @property
     def summary(self) -> str:
-        return f"topic {self.topic}"
+        return topics_text(self.topics)
 
 
 class TraitsLeaf(Node, frozen=True, eq=False, kw_only=True):

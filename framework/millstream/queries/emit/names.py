@@ -15,7 +15,7 @@ def node_name(node: Node) -> str:
             case Decode():
                 return f"{node.relation.last_name}{suffix}"
             case TopicScan():
-                return f"{node.topic}{suffix}"
+                return f"{node.topics[0]}{suffix}"
             case Repartition(keys=keys):
                 suffix = suffix or (f"_by_{'_'.join(keys)}" if keys else "_together")
             case Stateful(function=function):

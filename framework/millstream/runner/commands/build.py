@@ -55,7 +55,7 @@ from millstream.runner.commands.model_results import (
 )
 from millstream.runner.commands.read_together import shared_reads, side_by_side
 from millstream.runner.commands.watch import BatchProgress, watch_query
-from millstream.sources.positions import record_amounts
+from millstream.sources.positions import records_by_relation
 
 AT_ONCE = 2
 """Queries at a time: while the JVM plans one query, the tasks of the other use the cores."""
@@ -189,7 +189,7 @@ class _Try:
     """What one attempt to run a query has done, also if it failed."""
 
     def __init__(self, query: Query) -> None:
-        self.seen = BatchProgress({read.topic: read.relation for read in query.topic_reads})
+        self.seen = BatchProgress({read.stream: read.relation for read in query.topic_reads})
         self.counts = RecordCounts()
         self.changes = TableChanges()
         self.checkpoint = ""
@@ -348,5 +348,4 @@ def unfinished_batch(engine: Engine, query: Query, checkpoint: str) -> dict[Node
         ranges = engine.ranges(query, starts, ends)
     except MillstreamError:
         return {}  # Kafka does not answer, which is why the query failed
-    relations = {source.stream: source.relation for source in query.sources if source.stream}
-    return {relations[stream]: amount for stream, amount in record_amounts(ranges).items()}
+    return records_by_relation(query.relations, ranges)

@@ -24,7 +24,7 @@ def shared_reads(job: Job, queries: Sequence[Query], spark: SparkSession) -> lis
         return []
     cores = spark.sparkContext.defaultParallelism
     return [
-        SharedRead(read.topic, host.name, guest.name, headers=read.headers)
+        SharedRead(read.stream, host.name, guest.name, headers=read.headers)
         for guest, host in _pairs(queries)
         for read in guest.topic_reads
         if is_worth_it(job, guest, cores)
@@ -37,7 +37,7 @@ def _pairs(queries: Sequence[Query]) -> Iterator[tuple[Query, Query]]:
         (source,) = guest.topic_reads
         for host in hosts:
             # A topic can have several names.
-            if [read.relation for read in host.topic_reads if read.topic == source.topic] == [
+            if [read.relation for read in host.topic_reads if read.topics == source.topics] == [
                 source.relation
             ]:
                 hosts.remove(host)
@@ -47,7 +47,7 @@ def _pairs(queries: Sequence[Query]) -> Iterator[tuple[Query, Query]]:
 
 def _can_be_guest(query: Query) -> bool:
     sends = isinstance(query.deliver, ToKafka) and not query.signature.stateful
-    return sends and len(query.sources) == len(query.topic_reads) == 1
+    return sends and len(query.sources) == len(query.topic_reads) == len(query.topics_read) == 1
 
 
 def is_worth_it(job: Job, guest: Query, cores: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -156,18 +156,24 @@ def _source(session: SparkSession, source: StreamRead, question: SampleRequest, 
 
 
 def _records(session: SparkSession, source: TopicRead, question: SampleRequest, admin: Admin) -> None:
-    offsets = topic_bounds(admin, [source.topic])
-    if not offsets:
-        message = f"the topic '{source.topic}' does not exist yet"
+    offsets = topic_bounds(admin, source.topics)
+    if missing := [topic for topic in source.topics if topic not in {held for held, _ in offsets}]:
+        message = f"the topic '{missing[0]}' does not exist yet"
         remedy = "create and fill it with `millstream build`"
         raise MillstreamError(Diagnostic("MS827", message, None, remedy))
     last = max(end for _, end in offsets.values()) if source.reads_all else question.last
-    ranges = {number: (max(first, end - last), end) for (_, number), (first, end) in offsets.items()}
+    ranges: dict[str, dict[int, tuple[int, int]]] = {}
+    for (topic, number), (first, end) in offsets.items():
+        ranges.setdefault(topic, {})[number] = (max(first, end - last), end)
     read_records(session, source, question.project, admin, ranges)
 
 
 def read_records(
-    session: SparkSession, source: TopicRead, project: Project, admin: Admin, ranges: topic_reads.Ranges
+    session: SparkSession,
+    source: TopicRead,
+    project: Project,
+    admin: Admin,
+    ranges: Mapping[str, topic_reads.Ranges],
 ) -> None:
     topic = project.topic(source.relation)
     reader_options = topic.options.get("options") if topic else None

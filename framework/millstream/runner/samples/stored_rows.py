@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from msgspec import Struct
@@ -100,20 +100,19 @@ class StoredRows(Struct, frozen=True):
         rows = session.sql(emission.emitted.statement())
         return latest_rows(rows, keys, None).where("not _deleted").drop("_deleted") if changing else rows
 
-    def _bounds(self, topic: str) -> dict[PartitionKey, OffsetBounds]:
-        """Return the bounds of a topic; a broker that has just started may not know them yet."""
+    def _bounds(self, topics: Sequence[str]) -> dict[PartitionKey, OffsetBounds]:
+        """Return the bounds of topics; a broker that has just started may not know them yet."""
         for _ in range(_TRIES):
             with suppress(MillstreamError):
-                return topic_bounds(self.admin(), [topic])
+                return topic_bounds(self.admin(), topics)
             time.sleep(_PAUSE)
-        return topic_bounds(self.admin(), [topic])
+        return topic_bounds(self.admin(), topics)
 
     def _records(self, session: SparkSession, source: TopicRead) -> None:
-        offsets = self._bounds(source.topic)
-        if not offsets:
-            raise NotBuiltError(source.topic)
-        ranges = {
-            number: (first if self.newest is None else max(first, end - self.newest), end)
-            for (_, number), (first, end) in offsets.items()
-        }
+        ranges: dict[str, dict[int, tuple[int, int]]] = {}
+        for (topic, number), (first, end) in self._bounds(source.topics).items():
+            start = first if self.newest is None else max(first, end - self.newest)
+            ranges.setdefault(topic, {})[number] = (start, end)
+        if missing := [topic for topic in source.topics if topic not in ranges]:
+            raise NotBuiltError(missing[0])
         read_records(session, source, self.project, self.admin(), ranges)

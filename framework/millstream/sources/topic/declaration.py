@@ -19,6 +19,7 @@ from millstream.formats.registry import Encoding, format_of, function_of
 from millstream.outputs.kinds import RENAMED_IN_TABLE, VALID_FROM, VALID_TO
 from millstream.project.columns import ColumnReader, column_names
 from millstream.project.kafka_option_errors import check_source
+from millstream.project.shapes import KeyShape, SubjectShape
 from millstream.project.values import DeclaredColumn, Topic, TopicKey
 from millstream.sources.declaration import Declaration, GivenColumn
 from millstream.sources.topic.encodings import read_encoding, read_key, read_schema_use
@@ -51,7 +52,10 @@ def _topic(reader: ColumnReader, source: Any, shape: TopicShape) -> Topic:
     reader.check_name(shape, shape.name, "source's topic")
     format_ = read_encoding(reader, source, shape)
     columns = reader.columns(shape.columns, "topic", {column.name for column in METADATA})
-    key = read_key(reader, shape.key or source.key, format_, shape.topic or shape.name, columns)
+    topics = _kafka_names(reader, shape)
+    key = read_key(reader, shape.key or source.key, format_, topics[0], columns)
+    if len(topics) > 1:
+        _check_several(reader, source, shape)
     if shape.table and key is None:
         message = f"reference table '{shape.name}' has no key"
         remedy = "add `key: {name: …}`: a table keeps the latest value per key"
@@ -61,14 +65,12 @@ def _topic(reader: ColumnReader, source: Any, shape: TopicShape) -> Topic:
     return Topic(
         source=source.name,
         name=shape.name,
-        topic=_kafka_name(reader, shape),
+        topics=topics,
         location=reader.location(shape),
         columns=columns,
         key=key,
         format=format_,
-        schema=read_schema_use(
-            reader, shape, shape.topic or shape.name, shape.format or source.format, (source, shape)
-        ),
+        schema=read_schema_use(reader, shape, topics[0], shape.format or source.format, (source, shape)),
         table=shape.table,
         versions=_versions(reader, shape, [*columns, *((key,) if key else ())]),
         watermark=reader.watermark(
@@ -126,11 +128,47 @@ def _check_times(reader: ColumnReader, source: Any, shape: TopicShape, format_: 
     reader.report_at(reader.location(part, "watermark"), "MS107", message, remedy)
 
 
-def _kafka_name(reader: ColumnReader, shape: TopicShape) -> str:
+def _kafka_names(reader: ColumnReader, shape: TopicShape) -> tuple[str, ...]:
+    """Return the names of a source's topics in Kafka."""
+    if shape.topics is not None:
+        location = reader.location(shape, "topics")
+        if shape.topic is not None:
+            message = f"'{shape.name}' has both `topic` and `topics`"
+            reader.report_at(location, "MS107", message, "write all of its topics in `topics`")
+        if not shape.topics:
+            message = f"'{shape.name}' has no topics"
+            reader.report_at(location, "MS107", message, "name its topics, or remove `topics`")
+        if len({*shape.topics}) < len(shape.topics):
+            twice = next(topic for topic in shape.topics if shape.topics.count(topic) > 1)
+            message = f"'{shape.name}' has the topic '{twice}' twice"
+            reader.report_at(location, "MS109", message, "keep one of them")
+        if shape.topics:
+            return tuple(dict.fromkeys(shape.topics))
     if shape.topic is None and "topic" not in shape.locations and len(shape.name) > 249:
         message = "a Kafka topic's name has at most 249 characters"
         reader.report_at(reader.location(shape), "MS110", message, "shorten it")
-    return shape.topic or shape.name
+    return (shape.topic or shape.name,)
+
+
+def _check_several(reader: ColumnReader, source: Any, shape: TopicShape) -> None:
+    """Report keys that apply to one topic only."""
+    if shape.table:
+        message = f"'{shape.name}' has several topics: which record of a key is its newest is not defined"
+        remedy = "declare a source for each topic, or remove `table` and store a model as a table"
+        reader.report_at(reader.location(shape, "table"), "MS107", message, remedy)
+    for described in (shape, shape.key or source.key):
+        if isinstance(described, TopicShape | KeyShape) and _is_named_by_topic(described):
+            message = f"the subject has the name of a topic, and '{shape.name}' has several"
+            remedy = "name the subject: `schema: {subject: …}`"
+            reader.report_at(reader.location(described, "schema"), "MS107", message, remedy)
+
+
+def _is_named_by_topic(shape: TopicShape | KeyShape) -> bool:
+    match shape.schema:
+        case SubjectShape():
+            return shape.schema.subject is None and shape.schema.strategy != "record_name"
+        case _:
+            return shape.schema == "registry"
 
 
 def _check_columns(

@@ -105,6 +105,10 @@ class TopicShape(TopicDefaults, kw_only=True):
 
     name: Annotated[str, describe_key("the name in source('source', 'name')")]
     topic: Annotated[TopicName | None, describe_key("the Kafka topic, by default the name")] = None
+    topics: Annotated[
+        list[TopicName] | None,
+        describe_key("several Kafka topics that are read as one; _topic has that of each record"),
+    ] = None
     description: Description = ""
     table: Annotated[bool, describe_key("a reference topic: the latest value per key; null deletes")] = False
     versions: Annotated[

@@ -74,7 +74,7 @@ def read_stream(
     without = _SIZES if source.reads_all else _ignored_sizes(trigger)
     options = {name: value for name, value in options.items() if name not in without}
     headers = source.headers or (host is not None and host.headers)
-    reader = session.readStream.options(**options).option("subscribe", source.topic)
+    reader = session.readStream.options(**options).option("subscribe", ",".join(source.topics))
     reader = reader.option("includeHeaders", str(headers).lower())
     stream = reader.format("kafka").load() if host is None else host.load(session, reader, headers=headers)
     if timed:
@@ -86,14 +86,18 @@ def read_stream(
     stream.createOrReplaceTempView(source.view)
 
 
-def read_ranges(session: SparkSession, source: TopicRead, options: Mapping[str, str], ranges: Ranges) -> None:
-    """Read the records of a topic between two offsets of each partition, as a batch."""
+def read_ranges(
+    session: SparkSession, source: TopicRead, options: Mapping[str, str], ranges: Mapping[str, Ranges]
+) -> None:
+    """Read the records of topics between two offsets of each partition, as a batch."""
     batch_options = {name: v for name, v in options.items() if not name.startswith(("starting", *_SIZES))}
-    batch_options["startingOffsets"] = offsets_of(
-        {source.topic: {n: first for n, (first, _) in ranges.items()}}
+    starts, stops = (
+        {t: {n: ends[i] for n, ends in ranges[t].items()} for t in source.topics} for i in (0, 1)
     )
-    batch_options["endingOffsets"] = offsets_of({source.topic: {n: stop for n, (_, stop) in ranges.items()}})
-    reader = session.read.format("kafka").options(**batch_options).option("subscribe", source.topic)
+    batch_options |= {"startingOffsets": offsets_of(starts), "endingOffsets": offsets_of(stops)}
+    reader = (
+        session.read.format("kafka").options(**batch_options).option("subscribe", ",".join(source.topics))
+    )
     reader = reader.option("includeHeaders", str(source.headers).lower())
     reader.load().createOrReplaceTempView(source.view)
 

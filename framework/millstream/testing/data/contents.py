@@ -72,7 +72,7 @@ class _Read(Struct, frozen=True):
     def topics(self) -> Iterator[str]:
         for id_ in self.relations():
             if id_ in self.catalog.topics:
-                yield self.catalog.topics[id_].topic
+                yield from self.catalog.topics[id_].topics
             elif id_ in self.catalog.models and (topic := self.catalog.models[id_].materialization.topic):
                 yield topic
 

@@ -34,7 +34,7 @@ class RecordEncoder:
         self.test = test
         self.project = project
         self.relations = relations
-        self._offsets: dict[tuple[NodeId, int], int] = {}
+        self._offsets: dict[tuple[NodeId, str, int], int] = {}
 
     def records(self, relation: NodeId, topic: str, rows: Iterable[GivenRow]) -> tuple[dict[str, Any], ...]:
         try:
@@ -46,8 +46,9 @@ class RecordEncoder:
 
     def _record(self, relation: NodeId, topic: str, row: GivenRow) -> dict[str, Any]:
         partition = row.metadata.get("_partition", 0)
-        offset = self._offsets.get((relation, partition), 0)
-        self._offsets[relation, partition] = offset + 1
+        topic = row.metadata.get("_topic", topic)
+        offset = self._offsets.get((relation, topic, partition), 0)
+        self._offsets[relation, topic, partition] = offset + 1
         timestamp = (self.test.now or START) + timedelta(milliseconds=offset)
         value = row.metadata["_value"] if "_value" in row.metadata else self._value(relation, row)
         value = None if row.metadata.get(DELETED) else value

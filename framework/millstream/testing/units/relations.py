@@ -25,6 +25,8 @@ class UnitRelation(Struct, frozen=True):
     """Columns that are computed when a record is decoded, each with the columns it depends on."""
     metadata: tuple[str, ...] = ()
     """Other names that rows can give."""
+    topics: tuple[str, ...] = ()
+    """The topics of which rows can be, if there are several."""
     sent: tuple[str, ...] = ()
     """Other names that only expected rows can have: parts of a sink's records."""
 
@@ -56,7 +58,9 @@ class UnitRelations:
             columns = _typed((topic.key,) if topic.key else ()) | _typed(topic.fields)
             columns |= {column.name: column.type for column in format_of(topic.format).of_change}
             derived = {name: ", ".join(sorted(derivation.columns)) for name, derivation in topic.derived}
-            return UnitRelation(id_, columns, derived, (*RECORD, *((DELETED,) if streamed else ())))
+            topics = topic.topics if topic.other_topics else ()
+            metadata = (*RECORD, *((DELETED,) if streamed else ()), *(["_topic"] if topics else []))
+            return UnitRelation(id_, columns, derived, metadata, topics)
         if (source := self.catalog.row_sources.get(id_)) is not None:
             derived = {name: ", ".join(sorted(derivation.columns)) for name, derivation in source.derived}
             read = (*source.columns, *source.metadata)

@@ -119,7 +119,7 @@ class RowReader:
         values, metadata, good = {}, {}, True
         for name, value in row.items():
             if name in relation.metadata:
-                converted = self._metadata(name, value, (*path, name), texts=texts)
+                converted = self._metadata(name, value, (*path, name), relation, texts=texts)
                 good, metadata[name] = good and converted is not _WRONG, converted
                 continue
             # An encoder knows best what a field is that a struct in a record lacks.
@@ -199,13 +199,15 @@ class RowReader:
             self.report((*path, name, *error.path), "MS651", f"column '{column}': {error}", error.remedy)
             return column, _WRONG
 
-    def _metadata(self, name: str, value: Any, path: NodePath, *, texts: bool) -> Any:
+    def _metadata(self, name: str, value: Any, path: NodePath, relation: UnitRelation, *, texts: bool) -> Any:
         try:
             match name:
                 case "_timestamp":
                     return to_timestamp(value, self.zone)
                 case "_key" | "_value":
                     return None if value is None else to_bytes(_text(value))
+                case "_topic":
+                    return self._topic(value, path, relation)
                 case "_partition":
                     return int(value)
                 case "_headers" if isinstance(value, Mapping):
@@ -217,6 +219,13 @@ class RowReader:
             return _WRONG
         remedy = "write true or false" if name == DELETED else "write {name: value}"
         self.report(path, "MS651", f"'{name}' can't be {value!r}", remedy)
+        return _WRONG
+
+    def _topic(self, value: Any, path: NodePath, relation: UnitRelation) -> Any:
+        if value in relation.topics:
+            return value
+        remedy = did_you_mean(str(value), relation.topics, f"its topics: {', '.join(relation.topics)}")
+        self.report(path, "MS651", f"'{value}' is not a topic of {relation.id.name}", remedy)
         return _WRONG
 
 

@@ -166,7 +166,7 @@ class UnitTestRun:
             rows = [batch.rows.get(source.relation, ()) for batch in batches]
             if isinstance(source, TopicRead):
                 records = [
-                    self.encoder.records(source.relation, source.topic, batch_rows) for batch_rows in rows
+                    self.encoder.records(source.relation, source.topics[0], batch_rows) for batch_rows in rows
                 ]
                 feeds.append(ViewFeed(source.view, RECORDS, tuple(records)))
                 continue
@@ -190,7 +190,7 @@ class UnitTestRun:
             return OwnSeed(view, name)
         stored = self.context.relations.stored(relation)
         if stored is None:
-            topic = self.context.relations.catalog.topics[relation].topic
+            topic = self.context.relations.catalog.topics[relation].topics[0]
             query = self.plan.references[relation]
             # A record is the same for every batch that reads it.
             encoder = RecordEncoder(self.test, self.context.project, self.context.relations)

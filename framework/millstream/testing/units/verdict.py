@@ -297,9 +297,11 @@ def _other_order(rows: list[Item], keys: Keys) -> list[Item]:
 
 
 def _lane(relation: NodeId, row: GivenRow, keys: Keys) -> str:
-    """Return the relation, partition and key of a row; rows that share them keep their order."""
+    """Return the relation, topic, partition and key of a row; rows that share them keep their order."""
     key = [row.values.get(name) for name in keys.get(relation, ())]
-    return repr((relation, row.metadata.get("_partition"), row.metadata.get("_key"), key))
+    return repr(
+        (relation, row.metadata.get("_topic"), row.metadata.get("_partition"), row.metadata.get("_key"), key)
+    )
 
 
 def _batches(steps: Sequence[Sequence[list[Item]]]) -> tuple[MicroBatch, ...]:

@@ -172,7 +172,7 @@ def test_a_table_that_reads_a_topic_keeps_no_second_copy():
         )
     ).plan
     assert count(plan, TableScan) == 1
-    assert {scan.topic for scan in nodes(plan, TopicScan)} == {"events"}
+    assert {scan.topics for scan in nodes(plan, TopicScan)} == {("events",)}
 
 
 def test_a_select_that_keeps_the_key_needs_no_second_repartition():

@@ -56,7 +56,7 @@ def prefilter_bytes(node: Decode, site: RewriteContext) -> Rewrite | None:
 
 
 def _topic(node: Node) -> str:
-    return node.topic if isinstance(node, TopicScan) else node.label
+    return ", ".join(node.topics) if isinstance(node, TopicScan) else node.label
 
 
 def _words_for(node: Decode, site: RewriteContext) -> Words:
