@@ -42,6 +42,8 @@ def test_only_topics_have_records_that_others_rely_on(tmp_path, kind):
     )
     model = "{{ config(materialized='table', unique_key='id') }} select id from {{ source('old', 'rows') }}"
     before = {"models/old.yml": source, "kept": model}
-    review = reviewed(tmp_path, before, {"models/old.yml": source.replace("id, type: string", "id, type: boolean")})
+    review = reviewed(
+        tmp_path, before, {"models/old.yml": source.replace("id, type: string", "id, type: boolean")}
+    )
     breaking = [change.name for change in review.contracts if change.kind == "topic" and change.breaking]
     assert breaking == (["rows"] if kind == "topics" else [])
