@@ -233,6 +233,11 @@ class TableOutput(_Output, frozen=True, tag="table"):
     written_as: ClassVar[WrittenAs] = "row"
 
     @property
+    def is_version(self) -> bool:
+        """Whether it is a rebuilt or retained version of a table, or a copy to compare with."""
+        return self.model.name.count(".") > (self.model.kind == "source")
+
+    @property
     def appends(self) -> bool:
         """Whether rows are only appended: they have no key."""
         return not self.keys

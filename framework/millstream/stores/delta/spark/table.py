@@ -41,6 +41,8 @@ def create_table(session: SparkSession, table: TableOutput, path: str, *, change
     With `changes`, it gets a change feed.
     """
     new = not table_exists(session, path)
+    if new:
+        _remove_remains(session, table, path)
     columns = ", ".join(f"{quote_name(column.name)} {column.type}" for column in table.columns)
     properties = _PROPERTIES | {small_tables.FEED: str(changes).lower()}
     properties |= small_tables.small_properties(session, table, path)
@@ -71,6 +73,17 @@ def create_table(session: SparkSession, table: TableOutput, path: str, *, change
         added = ", ".join(f"{quote_name(column.name)} {column.type}" for column in missing)
         session.sql(f"alter table {table_at(path)} add columns ({added})")
     return new
+
+
+def _remove_remains(session: SparkSession, table: TableOutput, path: str) -> None:
+    """Remove what a killed process left of a table that it was creating or removing.
+
+    Delta creates no table where a folder has anything in it (`SupportsPathIdentifier.tableExists`).
+    """
+    files = files_of(path, session)
+    names = files.names(path)
+    if names and (table.is_version or set(names) <= {"_delta_log"}):
+        files.remove(path)
 
 
 def leave_to_spark(session: SparkSession, path: str) -> None:
