@@ -47,7 +47,7 @@ def topic(rest, source=""):
 
 
 COLUMNS = "columns: [{name: a, type: string}]"
-FORMATS = "json, csv, xml, avro, protobuf, string, long, binary, python:<function>"
+FORMATS = "json, debezium, csv, xml, avro, protobuf, string, long, binary, python:<function>"
 
 
 @pytest.mark.parametrize(
