@@ -106,7 +106,7 @@ def test_what_a_model_reads_counts(tmp_path):
     before = topology_of(base)
     assert taken_over(before, base) == ({"model.v", "model.counts"}, {"model.counts"})
     (name,) = (id_ for id_ in base.topics if id_.endswith(".events"))
-    topics = base.topics | {name: replace(base.topics[name], topic="others")}
+    topics = base.topics | {name: replace(base.topics[name], first_topic="others")}
     assert taken_over(before, replace(base, topics=topics)) == (set(), set())
     target = base.target | {"timezone": "Europe/Berlin"}
     assert taken_over(before, replace(base, target=target)) == (set(), set())
