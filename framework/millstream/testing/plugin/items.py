@@ -41,7 +41,7 @@ class ProjectItem(pytest.Item):
         super().__init__(**rest)
         self.node = node
         self.tests = tests
-        self.user_properties += [("id", node.id), ("kind", node.kind)]
+        self.user_properties += [("id", str(node.id)), ("kind", node.kind)]
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         return failure_report(excinfo.value) or super().repr_failure(excinfo, style)
