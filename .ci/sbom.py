@@ -19,7 +19,7 @@ from components import ROOT, Component, jars
 
 def sbom() -> dict[str, Any]:
     """Return the bill of materials, the same for the same commit (SOURCE_DATE_EPOCH)."""
-    command = ["uv", "export", "--quiet", "--locked", "--no-dev", "--format", "cyclonedx1.5"]
+    command = ["uv", "export", "--quiet", "--locked", "--no-dev", "--all-extras", "--format", "cyclonedx1.5"]
     options = ["--preview-features", "sbom-export"]
     exported = subprocess.run([*command, *options], cwd=ROOT, check=True, capture_output=True, text=True)
     bill: dict[str, Any] = json.loads(exported.stdout)

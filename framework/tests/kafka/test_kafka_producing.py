@@ -153,7 +153,7 @@ def test_a_topic_whose_generator_fails_stays_empty(admin, project, name, tmp_pat
     (tmp_path / generator.path).write_text(
         "def clicks(random, now):\n    for n in range(1000):\n        yield None, {'id': n}\n    1 / 0\n"
     )
-    sources = {"web.clicks": replace(source, topic=name)}
+    sources = {"web.clicks": replace(source, topics=(name,))}
     failing = replace(project, root=str(tmp_path), sources=sources, generators=(generator,))
     create_missing(admin, [TopicConfig(name)])
     reports: list[tuple[str, int]] = []
@@ -164,7 +164,9 @@ def test_a_topic_whose_generator_fails_stays_empty(admin, project, name, tmp_pat
 
 
 def test_only_topics_without_records_are_filled(admin, project, name):
-    sources = {id_: replace(source, topic=f"{name}_{source.name}") for id_, source in project.sources.items()}
+    sources = {
+        id_: replace(source, topics=(f"{name}_{source.name}",)) for id_, source in project.sources.items()
+    }
     renamed = replace(project, sources=sources)
     topics = [f"{name}_{topic}" for topic in ("clicks", "lines", "silent", "ticks")]
     create_missing(admin, [TopicConfig(topic, 2) for topic in topics[:3]])
