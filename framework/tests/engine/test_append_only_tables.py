@@ -13,7 +13,6 @@ from support.spark import SPARK_WARNINGS
 from millstream.core.node_id import NodeId
 from millstream.deploy.planning.intents import Apply, FullRefresh, Update
 from millstream.deploy.values import TableCompared
-from millstream.queries.commands import full_refresh
 
 pytestmark = SPARK_WARNINGS
 
@@ -82,13 +81,6 @@ def test_files_are_in_a_folder_for_each_day(shop, first_spark):
     assert DeltaTable(str(folder(shop))).metadata().partition_columns == ["day"]
     shop.model("raw", configured(partition_by="kind"))
     shop.send(minute(3))
-    _, events = built(shop.root, first_spark)
-    (diagnostic,) = errors(events)
-    assert (diagnostic.code, diagnostic.message) == (
-        "MS866",
-        "the table 'raw' is partitioned by day, but by kind in the model",
-    )
-    assert full_refresh([NodeId("model", "raw")]) in diagnostic.help
     built(shop.root, first_spark, intent=FullRefresh())
     assert DeltaTable(str(folder(shop))).metadata().partition_columns == ["kind"]
     assert ids(shop) == [1, 2, 3]
