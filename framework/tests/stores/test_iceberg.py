@@ -1,89 +1,18 @@
 """Tables in Iceberg, as its own library for Python and DuckDB read them, with no code of Millstream."""
 
-import sys
 import time
-from datetime import date, datetime, timezone
 from decimal import Decimal
 
 import duckdb
 import pytest
-from pyiceberg.table import StaticTable
+from support.iceberg_events import NAME, NOON, NULLS, ROW, TYPES, Events
 from support.spark import SPARK_WARNINGS
 
-from millstream.core.errors import MillstreamError
-from millstream.core.node_id import NodeId
-from millstream.core.types import parse_type
-from millstream.plan.nodes import Column
-from millstream.project.values import Target
-from millstream.queries.values import TableOutput
-from millstream.stores.iceberg.spark import IcebergTables, connect
 from millstream.stores.iceberg.spark.files import write_files
 from millstream.stores.iceberg.spark.old_files import EVERY
-from millstream.stores.iceberg.spark.table import iceberg, open_table
-from millstream.stores.local import local_tables
-from millstream.stores.query import StoredProject, run_query
-from millstream.stores.spark import TableBatch
-from millstream.stores.tables.relations import StoredRelation
+from millstream.stores.iceberg.spark.table import open_table
 
 pytestmark = SPARK_WARNINGS
-NAME = NodeId("model", "events")
-TYPES = {
-    "id": "bigint",
-    "small": "tinyint",
-    "text": "string",
-    "day": "date",
-    "at": "timestamp",
-    "clock": "timestamp_ntz",
-    "price": "decimal(10,2)",
-    "ratio": "double",
-    "flag": "boolean",
-    "raw": "binary",
-    "place": "struct<city:string,tags:array<string>>",
-    "counts": "map<string,bigint>",
-}
-NOON = datetime(2026, 1, 1, 12, 0, 0, 500, tzinfo=timezone.utc)
-ROW = (1, 7, "a", date(2026, 1, 1), NOON, NOON.replace(tzinfo=None), Decimal("1.50"), 0.5, True, b"\x00\xff",
-       ("Rome", ["x", None]), {"k": 2})  # fmt: skip
-NULLS = (2, *[None] * (len(TYPES) - 1))
-
-
-class Events:
-    def __init__(self, spark, root, old_snapshots=None, types=TYPES, keys=(), **options):
-        settings = {"store": "iceberg", "iceberg_path": "lake"} | (
-            {"old_snapshots": old_snapshots} if old_snapshots else {}
-        )
-        self.target = Target("shop", "local", {"tables": settings})
-        self.root, self.spark = root, spark
-        self.path = root / "lake" / "events"
-        self.tables: IcebergTables = connect(self.target, root, spark)
-        self.create(types, keys, **options)
-
-    def create(self, types=TYPES, keys=(), **options):
-        columns = tuple(Column(name, parse_type(type_)) for name, type_ in types.items())
-        self.table = TableOutput(NAME, keys, columns, options)
-        return self.tables.create(self.table, changes=False)
-
-    def frame(self, *rows):
-        schema = ", ".join(f"{column.name} {column.type}" for column in self.table.columns)
-        return self.spark.createDataFrame(rows, schema).coalesce(1)
-
-    def batch(self, number, *rows):
-        self.tables.merge(self.frame(*rows), self.table, TableBatch("w", number, deletes=False, new=False))
-
-    def static(self):
-        return StaticTable.from_metadata(str(self.path))
-
-    def read(self, filter_="true"):
-        events = self.static().scan(row_filter="true" if filter_ == "true" else filter_).to_arrow()
-        return events.sort_by("id").to_pylist()
-
-    def query(self, sql):
-        columns = tuple((column.name, str(column.type)) for column in self.table.columns)
-        relation = StoredRelation(NAME, "events", "table", columns)
-        return run_query(sql, StoredProject(self.root, self.target, {"events": relation}, dict)).rows
-
-    def data_files(self):
-        return sorted(self.path.glob("data/**/*.parquet"))
 
 
 @pytest.mark.parametrize("partitions", [(), ("day", "text"), ("at", "clock", "price", "flag", "small")])
@@ -191,41 +120,6 @@ def test_rows_that_are_too_old_go_with_whole_or_rewritten_files(spark, tmp_path)
     assert [row["id"] for row in events.read()] == [1, 2, 3, 4]
     events.batch(EVERY, (5, times[3]))
     assert [row["id"] for row in events.read()] == [4, 5]
-
-
-def test_rows_that_another_program_marked_as_deleted_are_an_error(spark, tmp_path):
-    events = Events(spark, tmp_path)
-    events.batch(0, ROW)
-    table = open_table(spark, str(events.path))
-    marked = iceberg(spark).FileMetadata.deleteFileBuilder(table.spec()).ofPositionDeletes()
-    marked = marked.withPath(f"{events.path}/data/d.parquet").withFormat("PARQUET")
-    marked = marked.withFileSizeInBytes(9).withRecordCount(1).build()
-    table.newRowDelta().addDeletes(marked).commit()
-    with pytest.raises(MillstreamError, match="MS625"):
-        events.tables.rows(spark, NAME, ())
-
-
-def test_without_pyiceberg_a_query_says_how_to_install_it(spark, tmp_path, monkeypatch):
-    events = Events(spark, tmp_path)
-    monkeypatch.setitem(sys.modules, "pyiceberg.table", None)
-    with pytest.raises(MillstreamError, match="MS623: reading the Iceberg table 'events'") as caught:
-        events.query("select * from events")
-    assert caught.value.diagnostics[0].help == "install it: pip install 'millstream[iceberg]'"
-
-
-def test_a_damaged_table_is_an_error_and_a_missing_one_is_not(spark, tmp_path):
-    events = Events(spark, tmp_path)
-    local = local_tables("iceberg", events.target, tmp_path)
-    before = local.version(NAME)
-    events.batch(0, ROW)
-    assert before != local.version(NAME)
-    (events.path / "metadata" / "version-hint.text").write_text("99")
-    assert local.version(NAME) is None
-    with pytest.raises(MillstreamError, match="MS622: the table 'events' can't be read"):
-        events.query("select * from events")
-    events.tables.drop(events.table)
-    with pytest.raises(MillstreamError, match="MS84"):
-        events.query("select * from events")
 
 
 def test_files_without_rows_are_not_committed(spark, tmp_path):

@@ -192,20 +192,6 @@ def test_parquet_files_with_other_columns(shop, first_spark, query, reason):
     assert "one.parquet" in diagnostic.message
 
 
-def test_a_missing_folder_and_a_damaged_file(shop, first_spark):
-    shop.write("models/lake.yml", LAKE.replace("FORMAT", "parquet"))
-    shop.model("orders", MODEL)
-    diagnostic = failure(shop, first_spark)
-    assert (diagnostic.code, "does not exist" in diagnostic.message) == ("MS699", True)
-    assert diagnostic.location.path == "models/lake.yml"
-    write_lines(shop, "one.parquet", "not Parquet at all")
-    diagnostic = failure(shop, first_spark)
-    assert (diagnostic.code, "one.parquet: it can't be read" in diagnostic.message) == (
-        "MS699",
-        True,
-    ), diagnostic.message
-
-
 def test_texts_by_a_pattern_some_at_a_time(shop, first_spark):
     shop.write("models/lake.yml", """
 sources:
