@@ -8,9 +8,10 @@ from msgspec import Struct
 
 from millstream.core.node_id import NodeId
 from millstream.plan.from_sql.catalog import ModelSpec, PlanDiagnostic
+from millstream.plan.from_sql.versions import selects_of
 from millstream.plan.nodes import Node, TraitsLeaf
 from millstream.plan.nodes.order import in_order
-from millstream.sql.query import From, Scan
+from millstream.sql.query import Scan
 from millstream.stores.registry import store_declaration
 
 
@@ -41,13 +42,10 @@ def _diagnostic(spec: ModelSpec, relation: NodeId, title: str) -> PlanDiagnostic
 
 def _span(query: Struct, relation: NodeId) -> tuple[int, int]:
     """Return where a query first names a relation in FROM; its beginning if only expressions read it."""
-    waiting: list[object] = [query]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, From) and isinstance(part.input, Scan) and part.input.relation == relation:
-            return part.start, part.stop
-        if isinstance(part, Struct):
-            waiting += [getattr(part, name) for name in reversed(part.__struct_fields__)]
-        elif isinstance(part, tuple):
-            waiting += reversed(part)
-    return 0, 0
+    named = (
+        (part.start, part.stop)
+        for select in selects_of(query)
+        for part in select.relations
+        if isinstance(part.input, Scan) and part.input.relation == relation
+    )
+    return next(named, (0, 0))

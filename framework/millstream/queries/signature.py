@@ -33,6 +33,7 @@ from millstream.queries.meanings import ColumnMeanings, digest_text
 from millstream.queries.state_columns import KeptInState
 from millstream.queries.upstream_filters import FilterDigests
 from millstream.queries.values import Dependency, PhysicalSettings, StatefulOperator, StoredOutput
+from millstream.stores.registry import store_declaration
 
 
 class _Upstream(Struct, frozen=True):
@@ -122,15 +123,16 @@ class QuerySignatures:
         root, stored = self._written.get(output.model, output.input), output.materialization
         if isinstance(root, Maintained):
             return self._maintained(output)
+        location = self._table_locations.get(stored.store or "", "") if stored.keeps_rows else ""
         return StoredOutput(
             output.model,
             tuple(key.lower() for key in output.keys),
             self._rows(output, root),
             tuple(sorted(self._dependencies.stored(output, root))),
             stored.kept_for,
-            self._table_locations.get(stored.store or "", "") if stored.keeps_rows else "",
+            location,
             _written(stored.sink) if stored.sink is not None else "",
-            partitions=tuple(column.lower() for column in stored.partition_columns),
+            partitions=_fixed_partitions(stored.partition_columns, location),
         )
 
     def _maintained(self, output: Output) -> StoredOutput:
@@ -258,6 +260,13 @@ def _written(sink: Sink) -> str:
     key = sink.key_encoding
     changes = ", changes" if sink.changes else ""
     return digest_text(f"{sink.encoding.written}, keys {key.written if key else None}{changes}")
+
+
+def _fixed_partitions(columns: Iterable[str], location: str) -> tuple[str, ...]:
+    """Return the columns by which a table has folders, where its store can't have others later."""
+    partitions = tuple(column.lower() for column in columns)
+    store = location.partition(" ")[0]
+    return partitions if partitions and store_declaration(store).fixed_partitions else ()
 
 
 def states_in(order: Iterable[Node]) -> list[Node]:

@@ -243,9 +243,9 @@ class TableOutput(_Output, frozen=True, tag="table"):
         return not self.keys
 
     @property
-    def is_arranged(self) -> bool:
-        """Whether columns say which rows are in a file together."""
-        return any(self.options.get(option) for option in LAYOUT)
+    def layout(self) -> dict[str, list[str]]:
+        """The columns that say which rows are in a file together, by option."""
+        return {option: columns for option in LAYOUT if (columns := self.options.get(option))}
 
     @property
     def newest_by(self) -> tuple[str, ...]:

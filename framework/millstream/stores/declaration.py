@@ -24,6 +24,8 @@ class StoreDeclaration(Struct, frozen=True):
     """Whether the joins of a query find the newest rows of a table in each batch."""
     arranges_files: bool = False
     """Whether columns can say which rows of a table are in a file together."""
+    fixed_partitions: bool = False
+    """Whether other partitions need a table that is written again."""
     sends_rows: bool = False
     """Whether another server sends the rows, so that it pays to ask for few of them."""
     unstored: frozenset[str] = frozenset()

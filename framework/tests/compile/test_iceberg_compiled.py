@@ -42,6 +42,12 @@ def test_a_table_that_a_query_looks_up_is_refused_where_it_is_named(tmp_path):
     assert (diagnostic.location.line, diagnostic.help) == (3, "give 'totals' another store")
 
 
+def test_a_table_that_a_cte_looks_up_is_refused_where_it_is_named(tmp_path):
+    sql = f"{{{{ config(materialized='sink') }}}} with joined as (\nselect e.user_id, t.events from {EVENTS} as e\nleft join {{{{ ref('totals') }}}} as t on e.user_id = t.user_id\n) select user_id, events from joined"
+    (diagnostic,) = diagnostics(tmp_path, totals=TOTALS, named=sql)
+    assert (diagnostic.code, diagnostic.location.line) == ("MS626", 3)
+
+
 def test_a_table_over_a_table_in_iceberg_is_refused(tmp_path):
     sql = "{{ config(materialized='table', unique_key='events') }} select events, count(*) as users from {{ ref('totals') }} group by events"
     codes = [diagnostic.code for diagnostic in diagnostics(tmp_path, totals=TOTALS, spread=sql)]

@@ -6,13 +6,18 @@ from datetime import date
 import pytest
 from deltalake import DeltaTable
 from example.generated import ROOT
-from support.runs import built, errors, table_rows
+from msgspec.structs import replace
+from support.runs import built, errors, job_of, table_rows
 from support.shops import minute
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.node_id import NodeId
+from millstream.deploy.checkpoints.files import records_in
 from millstream.deploy.planning.intents import Apply, FullRefresh, Update
+from millstream.deploy.stages.roll_back import roll_back
 from millstream.deploy.values import TableCompared
+from millstream.project.folders import checkpoints_of
+from millstream.stores.files import LocalFiles
 
 pytestmark = SPARK_WARNINGS
 
@@ -83,6 +88,35 @@ def test_files_are_in_a_folder_for_each_day(shop, first_spark):
     shop.send(minute(3))
     built(shop.root, first_spark, intent=FullRefresh())
     assert DeltaTable(str(folder(shop))).metadata().partition_columns == ["kind"]
+    assert ids(shop) == [1, 2, 3]
+
+
+def test_an_unchanged_table_is_described_by_the_record_of_its_query(shop, first_spark):
+    shop.model("raw", configured(partition_by="day"))
+    shop.send(minute(1))
+    built(shop.root, first_spark)
+    job = job_of(shop.root)
+    (record,) = records_in(LocalFiles(), checkpoints_of(job.project.target, shop.root)).values()
+    (table,) = (table for query in job.physical.queries for table in query.tables)
+    assert record.describes(table)
+    assert not record.describes(replace(table, options={"cluster_by": ["day"]}))
+
+
+@pytest.mark.long
+def test_a_rolled_back_table_has_its_folders_again(shop, first_spark):
+    raw = configured(partition_by="day")
+    shop.model("raw", raw)
+    shop.send(minute(1), minute(2))
+    built(shop.root, first_spark)
+    shop.model("raw", raw.replace("select id", "select id, 1 as one"))
+    _, events = built(shop.root, first_spark, intent=Apply({}))
+    assert errors(events) == []
+    roll_back(job_of(shop.root), shop.root / ".millstream", [].append, first_spark)
+    assert DeltaTable(str(folder(shop))).metadata().partition_columns == ["day"]
+    shop.model("raw", raw)
+    shop.send(minute(3))
+    _, events = built(shop.root, first_spark)
+    assert errors(events) == []
     assert ids(shop) == [1, 2, 3]
 
 

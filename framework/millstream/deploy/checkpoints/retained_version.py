@@ -30,8 +30,10 @@ class RetainedVersion(Struct, frozen=True):
         if self.record is None:
             return self.others
         keys = {stored.model: stored.keys for stored in self.record.signature.stored}
+        layouts = self.record.layouts
         return tuple(
-            TableOutput(model, keys.get(model, ()), columns) for model, columns in self.record.tables.items()
+            TableOutput(model, keys.get(model, ()), columns, layouts.get(model, {}))
+            for model, columns in self.record.tables.items()
         )
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Column
 from millstream.queries.lock import Lock
-from millstream.queries.values import Query, QuerySignature
+from millstream.queries.values import Query, QuerySignature, TableOutput
 
 FORMAT = 1
 
@@ -36,6 +36,8 @@ class QueryRecord(Struct, frozen=True):
     models: tuple[NodeId, ...] = ()
     tables: dict[NodeId, tuple[Column, ...]] = {}
     """The columns of the tables that it writes, at its last start."""
+    layouts: dict[NodeId, dict[str, list[str]]] = {}
+    """By which columns the files of these tables are arranged, if they are."""
     gone: tuple[NodeId, ...] = ()
     """Models whose tables it wrote before, and no longer writes."""
     outputs: dict[NodeId, str] | None = None
@@ -81,6 +83,11 @@ class QueryRecord(Struct, frozen=True):
         """The query and the id in the headers of its records."""
         return self.sent_as or f"{self.query}/{self.id}"
 
+    def describes(self, table: TableOutput) -> bool:
+        """Whether a table is as it was at the last start."""
+        model = table.model
+        return self.tables.get(model) == table.columns and self.layouts.get(model, {}) == table.layout
+
     @property
     def stored(self) -> tuple[NodeId, ...]:
         """Ids of the models whose rows the query stores."""
@@ -96,6 +103,7 @@ def new_record(project: str, query: Query, ids: dict[str, str], definition: byte
         signature=query.signature,
         models=query.models,
         tables={table.model: table.columns for table in query.tables},
+        layouts={table.model: table.layout for table in query.tables if table.layout},
         outputs=query.stored,
         created=now,
         ids=ids,

@@ -101,7 +101,7 @@ def open_checkpoint(engine: Engine, query: Query) -> OpenedCheckpoint:
     created = {
         table.model
         for table in query.tables
-        if (record is None or record.tables.get(table.model) != table.columns or table.is_arranged)
+        if (record is None or not record.describes(table))
         and engine.tables.create(table, changes=table.model in engine.streamed)
     }
     return OpenedCheckpoint(record, ids, frozenset(created))
@@ -184,6 +184,7 @@ def _write_new_record(
             signature=_continued(before.signature, new.signature),
             models=new.models,
             tables=new.tables,
+            layouts=new.layouts,
             gone=tuple(sorted({*before.gone, *before.tables} - new.tables.keys())),
             outputs=outputs,
             left_out=new.left_out,

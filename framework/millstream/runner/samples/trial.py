@@ -312,7 +312,7 @@ def batch_outputs(batch: DataFrame, query: Query, number: int, stored: Stored) -
     try:
         for delivery in delivery_plan.deliveries:
             rows, table = batch.sparkSession.sql(delivery.sql), delivery.table
-            if table is not None and table.keys:
+            if table is not None and not table.appends:
                 rows = latest_rows(rows, table.newest_by, table.options.get("order_by"))
             records = delivery.target.written_as == "record"
             output = "" if records else delivery.name

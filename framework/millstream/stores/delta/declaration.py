@@ -34,6 +34,7 @@ DECLARATION = StoreDeclaration(
     location=("path",),
     change_feed=True,
     arranges_files=True,
+    fixed_partitions=True,
     unstored=frozenset(("interval",)),
     unstored_within=frozenset(("void",)),
     spark_settings={

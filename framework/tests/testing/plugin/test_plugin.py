@@ -82,6 +82,14 @@ def test_items_have_names_places_and_reports(shop):
 
 
 @pytest.mark.long
+def test_workers_of_xdist_send_the_results_of_a_project(shop):
+    code, message = run(with_tests(shop), "-m", "pytest", "-q", "-n", "1")
+    assert code == 1
+    assert "INTERNALERROR" not in message
+    assert message.strip().splitlines()[-1].startswith("2 failed")
+
+
+@pytest.mark.long
 def test_compile_errors_are_reported_as_usual(shop):
     root = with_tests(shop)
     (root / "models/passed.sql").write_text("select nothing from {{ source('web', 'events') }}")

@@ -207,7 +207,7 @@ def _names(table: TableOutput, *, keys: bool = False) -> list[str]:
 def _is_possible(session: SparkSession, table: TableOutput, path: str) -> bool:
     """Whether both engines would store the same rows, as far as settings and types go."""
     return (
-        not (table.options.get("retention") or table.is_arranged)
+        not (table.options.get("retention") or table.layout)
         and local_path(path) is not None
         and not writes_other_timestamps(session)
         and all(_is_stored(column.type) for column in table.columns)
