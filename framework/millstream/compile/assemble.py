@@ -11,6 +11,7 @@ from millstream.compile.node import column_of
 from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 from millstream.formats.registry import KEY, Encoding, functions_of
+from millstream.project.references import parse_id
 from millstream.project.values import (
     DataTest,
     DeclaredColumn,
@@ -160,8 +161,8 @@ def _tests(
     for label, column, test in name_tests(relation, columns, tests):
         depends, arguments = [relation], test.arguments
         to = arguments.get("to") if test.name == "relationships" else None
-        if isinstance(to, str) and to.startswith(("model.", "seed.", "source.")):
-            referenced = _relation(project, NodeId.parse(to))
+        if isinstance(to, str) and (id_ := parse_id(to)):
+            referenced = _relation(project, id_)
             arguments = arguments | {"to": referenced}
             depends.append(referenced)
         node = ManifestNode(

@@ -373,9 +373,11 @@ class ModelCompiler:
 
         def find(parts: tuple[str, ...]) -> InputRelation | None:
             relation = self._lookup(parts)
+            if relation is None or relation.id in referenced:
+                return relation
             # Without `ref`, as with `this`, the model has no edge in the graph, and no place in its order.
-            unplaced = relation is not None and relation.id.kind == "model" and relation.id not in referenced
-            return None if unplaced else relation
+            # A `ref` of what doesn't exist has an error of its own.
+            return relation if rendered.diagnostics and not self._exists(relation.id) else None
 
         return self._analyze(
             rendered.sql,
@@ -462,7 +464,7 @@ class ModelCompiler:
 
     def _lookup(self, parts: tuple[str, ...]) -> InputRelation | None:
         match parts:
-            case ("models" | "seeds", _) | ("sources", _, _):
+            case ("models" | "seeds", _) | ("sources", _, _) if all(parts):
                 id_ = NodeId.parse(".".join((parts[0].removesuffix("s"), *parts[1:])))
                 return self.relations.get(id_) or InputRelation(id_, (), open=True)
             case _:

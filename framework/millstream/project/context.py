@@ -96,7 +96,7 @@ class TemplateFunctions:
         }
 
     def ref(self, *names: str, **unknown: Any) -> str:
-        if unknown or not 1 <= len(names) <= 2 or not all(isinstance(name, str) for name in names):
+        if unknown or not 1 <= len(names) <= 2 or not all(name and isinstance(name, str) for name in names):
             message = "ref() takes the name of one model or seed"
             raise RenderError("MS206", message, "write ref('model_name')", "ref")
         package, name = names if len(names) == 2 else (self.project.settings.name, names[0])
@@ -134,7 +134,7 @@ class TemplateFunctions:
         return f"it is {what}, which has no rows: read what it reads" if what else ""
 
     def source(self, *names: str, **unknown: Any) -> str:
-        if unknown or len(names) != 2 or not all(isinstance(name, str) for name in names):
+        if unknown or len(names) != 2 or not all(name and isinstance(name, str) for name in names):
             message = "source() takes a source and one of its topics"
             raise RenderError("MS206", message, "write source('source', 'topic')", "source")
         source, topic = names

@@ -33,9 +33,12 @@ def parse_reference(text: str) -> NodeId | None:
         return NodeId("source", f"{call[1]}.{call[2]}")
     if call := _REF.match(text):
         return NodeId("model", call[1])
-    if _ID.match(text):
-        return NodeId.parse(text)
-    return NodeId("model", text) if IDENTIFIER.match(text) else None
+    return parse_id(text) or (NodeId("model", text) if IDENTIFIER.match(text) else None)
+
+
+def parse_id(text: str) -> NodeId | None:
+    """Return the relation that a text is the id of."""
+    return NodeId.parse(text) if _ID.match(text) else None
 
 
 def model_in(text: str) -> str:

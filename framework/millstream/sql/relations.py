@@ -39,7 +39,6 @@ from millstream.sql.scope import (
 from millstream.sql.system_time import system_time, valid_at
 from millstream.sql.values import InputRelation, Source
 
-_ROOTS = frozenset(("models", "seeds", "sources"))
 Ctes = Mapping[str, BoundQuery]
 """The CTEs in scope, by name in lower case."""
 
@@ -175,8 +174,7 @@ class FromBinder:
             return ScopeRelation(
                 parts[-1], bound_columns(relation), open_, parts[:-1], input=Scan(relation.id)
             )
-        if len(parts) < 2 or parts[0].lower() not in _ROOTS or parts[-1] in self.inputs.names():
-            self._unknown_table(node, parts)
+        self._unknown_table(node, parts)
         self.findings.marks.not_split(f"{'.'.join(parts)} is unknown")
         return ScopeRelation(parts[-1], [], "?")
 

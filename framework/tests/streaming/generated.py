@@ -39,7 +39,7 @@ def records(root: Path, seed: int) -> Records:
     """Return records of each topic of a project, with their keys."""
     random = Random(f"records {seed}")
     values = {
-        topic.topic: [
+        topic.topics[0]: [
             SCRIPT["record"](random, [column.name for column in topic.columns], USERS) for _ in range(RECORDS)
         ]
         for topic in load_project(root, None, None, None).sources.values()
