@@ -48,8 +48,8 @@ from millstream.engine.python.dead_workers import in_function
 from millstream.engine.python.forwarding import LogAddress
 from millstream.engine.queries.batch_scheduler import BatchTurns, QueryTurn
 from millstream.engine.queries.deliveries import BatchWriter
-from millstream.engine.queries.failing_line import at_line, at_test
-from millstream.engine.queries.failures import problem_of
+from millstream.engine.queries.failing_line import at_line, at_source, at_test
+from millstream.engine.queries.failures import OF_SOURCES, problem_of
 from millstream.engine.queries.outdated_tables import outdated_table
 from millstream.engine.queries.positions import without_earlier
 from millstream.engine.queries.record_sizes import record_sizes
@@ -309,6 +309,9 @@ class Engine(Struct, frozen=True, eq=False):
             diagnostic = at_line(diagnostic, str(error), files)
         if diagnostic.code == "MS863":
             diagnostic = at_test(diagnostic, self.job.project)
+        if diagnostic.code in OF_SOURCES:
+            relations = [read.relation for read in query.source_reads]
+            diagnostic = at_source(diagnostic, relations, self.job.project)
         return replace(diagnostic, message=mask_secrets(diagnostic.message, secrets_in(target.settings)))
 
 

@@ -61,10 +61,9 @@ def source_shape(kinds: tuple[str, ...] = KINDS) -> type[SourceShape]:
         field for kind in declared if kind.defaults is not None for field in _fields_of(kind.defaults)
     ]
     keys += _fields_of(SourceShape)
-    keys += [
-        (kind.key, Annotated[list[kind.shape], describe_key(f"its {kind.key}")], field(default_factory=list))  # type: ignore[name-defined]
-        for kind in declared
-    ]
+    for kind in declared:
+        described = describe_key(f"its {kind.key.replace('_', ' ')}")
+        keys.append((kind.key, Annotated[list[kind.shape], described], field(default_factory=list)))  # type: ignore[name-defined]
     words = dict(word for kind in declared for word in kind.words)
     return defstruct("SourceShape", keys, bases=(Shape,), namespace={"words": words}, kw_only=True)  # type: ignore[return-value]  # it has the same keys, in the order of the docs
 

@@ -1,4 +1,4 @@
-"""Runs that read a folder of files and are killed: each row is in each topic and table once.
+"""Runs that read a folder of files, or a Delta table, and are killed: each row is in each topic and table once.
 
 `MILLSTREAM_FILE_KILLS=50 uv run pytest -m long framework/tests/crash/test_files_read_by_killed_runs.py` is a longer run.
 """
@@ -8,7 +8,9 @@ import os
 import random
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 from engine.test_source_kinds import write_file
 from support.commands import Run, succeed
 from support.committed_records import committed
@@ -49,7 +51,22 @@ def write_lines(shop, name, *rows):
     (shop.root / name).rename(folder / f"{name}.json")
 
 
-@pytest.fixture(params=[(LAKE, write_file), (FILES_OF_LINES, write_lines)], ids=["packaged", "files"])
+DELTA_TABLE = LAKE.replace("parquet_folders:", "delta_tables:")
+
+
+def append_rows(shop, _name, *rows):
+    columns = dict(zip(("id", "customer", "amount"), zip(*rows, strict=True), strict=True))
+    write_deltalake(str(shop.root / "lake/orders"), pa.table(columns), mode="append")
+
+
+KINDS = {
+    "packaged": (LAKE, write_file),
+    "files": (FILES_OF_LINES, write_lines),
+    "delta": (DELTA_TABLE, append_rows),
+}
+
+
+@pytest.fixture(params=KINDS.values(), ids=KINDS)
 def lake(request, tmp_path, monkeypatch):
     packages = Path(__file__).parents[1] / "support/source_kinds"
     monkeypatch.setenv("PYTHONPATH", f"{packages}:{os.environ.get('PYTHONPATH', '')}")

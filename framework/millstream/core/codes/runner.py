@@ -6,6 +6,12 @@ CODES = read_codes("""
 MS687 A demo needs the local target
     `millstream demo` sends test traffic to the topics of sources, so it only works with the broker on this
     machine. Choose a target with `kafka: embedded` with `--target`; on others, use `millstream run`.
+MS645 A table of a source can't be read further
+    Another program writes the table, and a query can't go on with what that did: it deleted or changed rows,
+    recreated the table, removed what the query had not read yet, or changed the type of a column. With
+    `skip_changes: true`, versions that delete or change rows are left out. `millstream build --full-refresh`
+    removes the rows and state of the models, and starts over with the rows that the table has now. See
+    [Delta tables](sources.md#delta-tables).
 MS699 A file can't be read
     The folder of a source does not exist, or a file lacks a declared column, has it with another type, or is
     damaged. Declare the columns that all files have, or fix the file: the next build reads it again.

@@ -1,4 +1,4 @@
-"""Finds where the expression or the data test is written that failed on a row."""
+"""Finds where the expression, the data test or the source is written at which a query failed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from millstream.compile.assemble import name_tests
 from millstream.core.errors import Diagnostic
 from millstream.core.node_id import NodeId
-from millstream.core.text import FileText
+from millstream.core.text import FileText, Location
 from millstream.project.values import Project, SqlFile
 
 _QUOTED = re.compile(r"^== SQL[^\n]*==\n((?:[^\n]*\n *\^+ *(?:\n|$))+)", re.MULTILINE)
@@ -59,12 +59,22 @@ def at_test(diagnostic: Diagnostic, project: Project) -> Diagnostic:
         return diagnostic
     for label, _, test in name_tests(NodeId("model", properties.name), properties.columns, properties.tests):
         if re.search(rf"test {re.escape(label)}[:,]", diagnostic.message):
-            path = Path(project.root) / test.location.path
-            text = FileText(test.location.path, path.read_text(encoding="utf-8")) if path.is_file() else None
-            return replace(
-                diagnostic, location=test.location, line=text.line(test.location.line) if text else ""
-            )
+            return _located_at(diagnostic, test.location, project)
     return diagnostic
+
+
+def at_source(diagnostic: Diagnostic, relations: Iterable[NodeId], project: Project) -> Diagnostic:
+    """Return the error of a query that reads one source of rows with where YAML declares that."""
+    sources = [project.sources[relation.name] for relation in relations]
+    if diagnostic.location is not None or len(sources) != 1:
+        return diagnostic
+    return _located_at(diagnostic, sources[0].location, project)
+
+
+def _located_at(diagnostic: Diagnostic, location: Location, project: Project) -> Diagnostic:
+    path = Path(project.root) / location.path
+    text = FileText(location.path, path.read_text(encoding="utf-8")) if path.is_file() else None
+    return replace(diagnostic, location=location, line=text.line(location.line) if text else "")
 
 
 def _positions(expression: str, content: str) -> Iterator[tuple[int, int]]:

@@ -41,6 +41,10 @@ def _first(match: re.Match[str]) -> str:
     return match.group(1).strip()
 
 
+def _operation(name: str | None) -> str:
+    return f" ({name.strip()})" if name else ""
+
+
 _END = r"(?: SQLSTATE|\n|$)"
 _LOST = (
     r"(Partition [\w.-]+-\d+'s offset was changed from \d+ to \d+|[^\n]*offsets? .{0,40}out of range[^\n]*"
@@ -55,6 +59,11 @@ _RAISED = (
 )
 
 _NULL_KEYS = "leave out rows whose key is NULL, or give them a key with coalesce"
+
+_START_OVER = (
+    "`millstream build --full-refresh` removes the rows and state of the models, and starts over with the "
+    "rows that the table has"
+)
 
 _FILE_REMEDY = "declare the columns that the files have, or fix the file"
 
@@ -99,6 +108,60 @@ _FAILURES = (
         ),
         lambda match: f"file: {match[1]}: column {match[2]} is {match[4]}, which can't be read as {match[3]}",
         _FILE_REMEDY,
+    ),
+    _KnownFailure(
+        "MS645",
+        re.compile(
+            r"\[DELTA_SOURCE_(?:TABLE_IGNORE_CHANGES|IGNORE_DELETE)\][^\n]*?\(for example (\w[\w ]*)?"
+            r"[^\n]*? at version (\d+)\."
+        ),
+        lambda match: f"version {match[2]} of the table deletes or changes rows{_operation(match[1])}",
+        f"set skip_changes: true for the source to leave out such versions; or {_START_OVER}",
+    ),
+    _KnownFailure(
+        "MS645",
+        re.compile(
+            r"\[DELTA_MISSING_FILES_UNEXPECTED_VERSION\] [^\n]*? version (\d+); [^\n]*? starts at (\d+)\."
+        ),
+        lambda match: f"it continues at version {match[1]}, and the table's log starts at version {match[2]}",
+        f"{_START_OVER}; let the table keep its log for longer: delta.logRetentionDuration",
+    ),
+    _KnownFailure(
+        "MS645",
+        re.compile(
+            r"\[DELTA_VERSION_NOT_FOUND\] [^\n]*? to version (\d+)\. Available versions: \[(\d+), (\d+)\]"
+        ),
+        lambda match: f"it starts at version {match[1]}, and the table has versions {match[2]} to {match[3]}",
+        "set start: of the source to a version that the table has",
+    ),
+    _KnownFailure(
+        "MS645",
+        re.compile(
+            r"\[DELTA_TIMESTAMP_GREATER_THAN_COMMIT\] Timestamp ([\d-]+ [\d:]+)[^\n]*?\(([\d-]+ [\d:]+)"
+        ),
+        lambda match: f"it starts at {match[1]}, and the table's newest version is of {match[2]}",
+        "set start: of the source to an earlier time, or to a version",
+    ),
+    _KnownFailure(
+        "MS645",
+        re.compile(r"\[DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE\]"),
+        lambda _: "the table that it has read was recreated",
+        _START_OVER,
+    ),
+    _KnownFailure(
+        "MS645",
+        re.compile(
+            r"\[DELTA_(?:SCHEMA_CHANGED|STREAMING_\w*SCHEMA)[\w.]*\][^\n]*?(?: version (\d+))?:?(?:\n|$)"
+        ),
+        lambda match: "the columns of the table changed" + (f" in version {match[1]}" if match[1] else ""),
+        f"continue, if columns were only added; otherwise, {_START_OVER}",
+    ),
+    _KnownFailure(
+        "MS645",
+        re.compile(r"bad table: (source [^\n]*?)" + _END),
+        _first,
+        "declare the column with nullable: true",
+        raised=True,
     ),
     _KnownFailure(
         "MS862",
@@ -261,6 +324,8 @@ _OF_TARGET = frozenset({"MS891", "MS892"})
 """Failures of what profiles.yml names."""
 OF_RECORDS = frozenset({"MS862", *_OF_TARGET})
 """Failures to decode records, whatever reads them."""
+OF_SOURCES = frozenset({"MS645", "MS699", "MS859", "MS862"})
+"""Failures to read a source, which YAML declares."""
 PASSING = frozenset({"MS810", "MS819", "MS884", "MS885", "MS800", *_OF_TARGET})
 """Failures of what all models need: none of them fails on its own."""
 

@@ -9,13 +9,13 @@ from pyspark.sql.readwriter import DataFrameReader
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from millstream.core.errors import Diagnostic, MillstreamError
-from millstream.core.expressions import quote_name, sql_literal
 from millstream.core.types import Field
 from millstream.formats.sql import fields_to_ddl
 from millstream.project.values import Project, RowSource
 from millstream.sources.files.positions import FilesPosition, ends, folder_of, path_of
 from millstream.sources.files.spark.lines import decode_lines
 from millstream.sources.positions import Range
+from millstream.sources.spark import fail_without_values, fields_of
 
 _OF_FILES = "_metadata.file_path as _file", "_metadata.file_modification_time as _modified"
 _NEVER = "36500d"
@@ -46,8 +46,7 @@ class Folder(Struct, frozen=True):
 
     @property
     def _fields(self) -> list[Field]:
-        columns = (column for column in self.source.columns if column.expression is None)
-        return [Field(c.name, c.type, c.nullable) for c in columns if c.type is not None]
+        return fields_of(self.source)
 
     @property
     def _has_lines(self) -> bool:
@@ -99,12 +98,7 @@ class Folder(Struct, frozen=True):
         """Return the rows of Parquet files; a column that a file lacks is an error, not NULL."""
         schema = fields_to_ddl([Field(field.name, field.type) for field in self._fields])
         checked = rows.where(f.call_function("has_parquet_columns", f.col("_file"), f.lit(schema)))
-        for field in self._fields:
-            if not field.nullable:
-                reason = sql_literal(f": column {field.name}: a value is missing")
-                failed = f"raise_error(concat('bad file: ', _file, {reason}))"
-                checked = checked.where(f"if({quote_name(field.name)} is null, {failed}, true)")
-        return checked
+        return fail_without_values(checked, self._fields, "'bad file: ', _file")
 
     def _addresses(self, files: frozenset[str]) -> list[str]:
         """Return the addresses of files that exist, as `_file` has them."""

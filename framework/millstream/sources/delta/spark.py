@@ -1,0 +1,109 @@
+"""Reads the rows of Delta tables with Spark."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from msgspec import Struct
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.streaming.readwriter import DataStreamReader
+
+from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
+from millstream.core.expressions import quote_name, sql_literal
+from millstream.core.types import parse_type
+from millstream.formats.sql import fields_to_ddl
+from millstream.project.values import Project, RowSource
+from millstream.sources.delta.log import AddedFiles, added_files, folder_of
+from millstream.sources.delta.positions import DeltaPosition, ends
+from millstream.sources.positions import Range
+from millstream.sources.spark import fail_without_values, fields_of
+
+_ALL_FILES = 2**31 - 1
+"""Batches end with a version: Spark's source would end some after a thousand files."""
+_MAY_START_NEXT = "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled"
+"""Spark starts from a version that does not exist yet, if it would be the next one (DeltaSource)."""
+
+
+class DeltaRows(Struct, frozen=True):
+    session: SparkSession
+    source: RowSource
+    project: Project
+
+    def stream(self) -> DataFrame:
+        start = self.source.settings.get("start")
+        reader = self._reader()
+        if start is not None:
+            reader = reader.option(
+                "startingVersion" if isinstance(start, int) else "startingTimestamp", start
+            )
+        return self._typed(reader.load(self._path))
+
+    def after(self, position: DeltaPosition, /) -> DataFrame:
+        self.session.conf.set(_MAY_START_NEXT, "true")
+        return self._typed(self._reader().option("startingVersion", position.version).load(self._path))
+
+    def rows(self) -> DataFrame:
+        return self.between(Range(None, ends(self.source, self.project)))
+
+    def between(self, part: Range) -> DataFrame:
+        end, start = part.end, part.start
+        assert isinstance(end, DeltaPosition)
+        first = start.version if isinstance(start, DeltaPosition) else self._first()
+        if first is None:
+            return self._typed(self._at_version(end.version - 1))
+        groups = added_files(self.source, self.project, first, end.version)
+        rows = [self._typed(self._files(group)) for group in groups]
+        if not rows:
+            return self.session.createDataFrame([], fields_to_ddl(fields_of(self.source)))
+        return reduce(DataFrame.union, rows)
+
+    @property
+    def _path(self) -> str:
+        return str(folder_of(self.source, self.project))
+
+    def _reader(self) -> DataStreamReader:
+        reader = self.session.readStream.format("delta").option("maxFilesPerTrigger", _ALL_FILES)
+        skips = self.source.options.get("skip_changes")
+        return reader.option("skipChangeCommits", "true") if skips else reader
+
+    def _at_version(self, version: int) -> DataFrame:
+        return self.session.read.format("delta").option("versionAsOf", version).load(self._path)
+
+    def _files(self, added: AddedFiles) -> DataFrame:
+        return self._at_version(added.version).where(f.col("_metadata.file_name").isin(*added.names))
+
+    def _first(self) -> int | None:
+        """Return the version to start from; None if that is the whole table."""
+        start = self.source.settings.get("start")
+        if start is None or isinstance(start, int):
+            return start
+        history = self.session.sql(f"describe history delta.{quote_name(self._path)}")
+        newer = history.where(f"timestamp >= timestamp {sql_literal(start)}").agg(f.min("version")).first()
+        assert newer is not None
+        return ends(self.source, self.project).version if newer[0] is None else int(newer[0])
+
+    def _typed(self, rows: DataFrame) -> DataFrame:
+        """Return the declared columns, after a check of their types."""
+        stored = {field.name.lower(): field.dataType.simpleString() for field in rows.schema.fields}
+        fields = fields_of(self.source)
+        for field in fields:
+            type_ = stored.get(field.name.lower())
+            if type_ is None or parse_type(type_) != field.type:
+                raise MillstreamError(self._wrong_column(field.name, str(field.type), type_, list(stored)))
+        rows = rows.select(*(f.col(quote_name(field.name)).alias(field.name) for field in fields))
+        return fail_without_values(rows, fields, f"'bad table: source {self.source.id}'")
+
+    def _wrong_column(self, name: str, declared: str, stored: str | None, names: list[str]) -> Diagnostic:
+        column = next(column for column in self.source.columns if column.name == name)
+        if stored is None:
+            message = f"the Delta table of source '{self.source.id}' has no column '{name}'"
+            remedy = did_you_mean(name, names, "remove the column from the source")
+        else:
+            message = f"column '{name}' of the Delta table is {stored}, not {declared}"
+            remedy = f"declare it with type: {stored}"
+        return Diagnostic("MS645", message, column.location, remedy)
+
+
+def connect(session: SparkSession, source: RowSource, project: Project) -> DeltaRows:
+    return DeltaRows(session, source, project)
