@@ -18,7 +18,7 @@ from millstream.compile.metrics import compile_metrics
 from millstream.compile.node import Model, model_node
 from millstream.compile.options import (
     option_expressions,
-    retention_without_time,
+    rows_without_time,
     unknown_names,
     wrong_versions,
 )
@@ -93,24 +93,27 @@ class ModelCompiler:
             model.id: model for model in self.models.values() if not model.config.get("enabled", True)
         }
         self.models = {name: model for name, model in self.models.items() if model.id not in self._disabled}
-        self._unreadable = {
-            model.id: stored.word
+        self._unselectable = {
+            model.id: stored
             for model in self.models.values()
-            if not (stored := materialization_of(model.file.name, model.config)).readable
+            if (stored := materialization_of(model.file.name, model.config)).unselectable
         }
         for model in self.models.values():
             if misread := list(self.misread(model.references)):
                 model.entry = None
                 model.diagnostics += misread
 
-    def misread(self, references: Iterable[NodeReference]) -> Iterator[Diagnostic]:
-        """Report refs to disabled models, which are no nodes, and to those whose rows no model can read."""
+    def misread(self, references: Iterable[NodeReference], *, by_test: bool = False) -> Iterator[Diagnostic]:
+        """Report refs to disabled models, which are no nodes, and to those from which no model can select.
+
+        A data test reads what is stored.
+        """
         for reference in references:
             if reference.id in self._disabled:
                 location = self.option_location(self._disabled[reference.id], "enabled")
                 yield _disabled(reference, location)
-            elif reference.id in self._unreadable:
-                yield _unreadable(reference, self._unreadable[reference.id])
+            elif (read := self._unselectable.get(reference.id)) and not (by_test and read.readable):
+                yield _unselectable(reference, read.unselectable)
 
     def _model(self, file: SqlFile) -> Model:
         base, _ = self._config(file, {})
@@ -229,7 +232,7 @@ class ModelCompiler:
                 model.diagnostics = reported or model.diagnostics
             return
         diagnostics = unknown_names(model.config, relation) or [
-            *retention_without_time(model.config, relation),
+            *rows_without_time(model.config, relation),
             *wrong_versions(model.config, relation),
         ]
         extras, more = option_expressions(model.config, relation, self._analysed_option)
@@ -561,9 +564,8 @@ def _disabled(reference: NodeReference, location: Location) -> Diagnostic:
     return Diagnostic("MS211", f"model '{name}' is disabled", reference.location, remedy, notes=(note,))
 
 
-def _unreadable(reference: NodeReference, word: str) -> Diagnostic:
-    name = reference.id.name
-    message = f"model '{name}' is materialized as '{word}', whose rows no model can read"
+def _unselectable(reference: NodeReference, reason: str) -> Diagnostic:
+    message = f"model '{reference.id.name}' {reason}"
     remedy = "read what it reads; or select the rows in a view, and let both read that"
     return Diagnostic("MS214", message, reference.location, remedy)
 

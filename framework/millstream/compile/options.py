@@ -57,26 +57,27 @@ def unknown_names(config: Mapping[str, Any], relation: InputRelation) -> list[Pl
     return diagnostics
 
 
-def retention_without_time(config: Mapping[str, Any], relation: InputRelation) -> list[PlanDiagnostic]:
-    """Find a table with `retention`, but without a time to order by."""
+def rows_without_time(config: Mapping[str, Any], relation: InputRelation) -> list[PlanDiagnostic]:
+    """Find a table with an option that needs the time of a row, but without a time to order by."""
     stored = materialization_of(relation.id.name, config).table
-    if stored is None or not stored.retention:
+    option = next((name for name in ("retention", "delete_by") if stored and getattr(stored, name)), "")
+    if stored is None or not option:
         return []
     name = stored.order_by
     if not name:
-        message = "'retention' needs 'order_by', the time of a row"
+        message = f"'{option}' needs 'order_by', the time of a row"
         time = next((c.name for c in relation.columns if c.type in _TIMES), "")
         remedy = f"set order_by='{time}'" if time else "select a timestamp column, and name it in order_by"
     else:
         column = next((c for c in relation.columns if c.name.lower() == name.lower()), None)
         if column is None or column.type in _TIMES:
             return []
-        message = f"'retention' needs a time to order by, and '{name}' is {column.type}"
+        message = f"'{option}' needs a time to order by, and '{name}' is {column.type}"
         converted = (
             f"timestamp_millis({name})" if column.type in {BIGINT, INT} else f"cast({name} as timestamp)"
         )
         remedy = f"select {converted} as {name}_time, and set order_by='{name}_time'"
-    return [PlanDiagnostic("MS521", message, remedy, relation.id, option="retention")]
+    return [PlanDiagnostic("MS521", message, remedy, relation.id, option=option)]
 
 
 def wrong_versions(config: Mapping[str, Any], relation: InputRelation) -> list[PlanDiagnostic]:
@@ -108,7 +109,7 @@ def wrong_versions(config: Mapping[str, Any], relation: InputRelation) -> list[P
 
 
 def _named(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for option in ("key", "unique_key", "order_by", *LAYOUT):
+    for option in ("key", "unique_key", "order_by", "delete_by", *LAYOUT):
         yield from ((option, name) for name in columns_named(config.get(option)))
     yield from (("dedupe", name) for name in columns_named((config.get("dedupe") or {}).get("keys")))
     yield from (("watermark", name) for name in columns_named((config.get("watermark") or {}).get("column")))

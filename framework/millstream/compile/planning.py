@@ -9,6 +9,7 @@ from itertools import islice
 import msgspec
 
 from millstream.compile.catalog import base_catalog, model_spec
+from millstream.compile.deletions import check_deletions
 from millstream.compile.file_layout import check_file_layout
 from millstream.compile.lookups import check_lookups
 from millstream.compile.node import Model
@@ -104,6 +105,7 @@ class ProjectPlanner:
         diagnostics = built.diagnostics or [
             *check_stored_types(spec, store),
             *check_file_layout(spec, store),
+            *check_deletions(spec),
             *check_lookups(spec, built.root, self._store_of),
         ]
         if state := model.config.get("state"):

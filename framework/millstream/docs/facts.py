@@ -15,7 +15,7 @@ from millstream.project.secrets import MASK, Secret, is_secret_setting
 _FIRST = (
     "materialized", "topic", "format", "key", "key_format", "unique_key", "emit", "tombstones", "window",
     "watermark", "dedupe", "partitions", "replication", "topic_config", "retention", "versions", "order_by",
-    "delete_when", "on_bad_record",
+    "delete_when", "delete_by", "on_bad_record",
 )  # fmt: skip
 _OMITTED = frozenset(("enabled", "tags", "owner", "meta", "opaque", "severity"))
 """Settings that are shown elsewhere on the page, or not of interest."""

@@ -96,6 +96,11 @@ class Kind(Struct, frozen=True):
     """The option whose default is the name of the model."""
 
     @property
+    def unselectable(self) -> str:
+        """Why no model can select from it; empty if models can."""
+        return "" if self.readable else f"is materialized as '{self.word}', whose rows no model can read"
+
+    @property
     def inlined(self) -> bool:
         """Whether readers compute its rows in their own queries."""
         return False
@@ -394,6 +399,8 @@ class Table(Kind, frozen=True, tag_field="materialized", tag="table", omit_defau
     order_by: str | None = None
     delete_when: str | None = None
     """An SQL condition; rows that match it are deleted."""
+    delete_by: tuple[str, ...] = ()
+    """Without a key: a row that matches deletes the rows before it that have the same values in these."""
     retention: str | None = None
     versions: str | None = None
     store: str | None = None
@@ -409,7 +416,11 @@ class Table(Kind, frozen=True, tag_field="materialized", tag="table", omit_defau
     stored_as: ClassVar[str] = "table"
     keeps_rows: ClassVar[bool] = True
     key_option: ClassVar[str] = "unique_key"
-    column_options: ClassVar[tuple[str, ...]] = ("unique_key", *LAYOUT)
+    column_options: ClassVar[tuple[str, ...]] = ("unique_key", "delete_by", *LAYOUT)
+
+    @property
+    def unselectable(self) -> str:
+        return "deletes rows, which a model that selects from it would keep" if self.delete_by else ""
 
     @property
     def appends(self) -> bool:
@@ -418,7 +429,7 @@ class Table(Kind, frozen=True, tag_field="materialized", tag="table", omit_defau
 
     @property
     def inlined(self) -> bool:
-        return self.appends
+        return self.appends and not self.delete_by
 
     @property
     def at_rest(self) -> bool:
@@ -432,8 +443,8 @@ class Table(Kind, frozen=True, tag_field="materialized", tag="table", omit_defau
     def settings(self) -> dict[str, Any]:
         """Return the options that define which rows are stored, and where."""
         names = ("store",) if self.versions else ("order_by", "retention", "store")
-        layout = {name: list(columns) for name in LAYOUT if (columns := getattr(self, name))}
-        return self._set_options(*names, "target_file_size") | layout
+        named = {name: list(columns) for name in ("delete_by", *LAYOUT) if (columns := getattr(self, name))}
+        return self._set_options(*names, "target_file_size") | named
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -150,6 +150,13 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
     delete_when: Annotated[
         str | None, describe_key("table: an SQL condition; rows that match it are deleted")
     ] = None
+    delete_by: Annotated[
+        str | list[str] | None,
+        describe_key(
+            "append-only table: a row that matches delete_when deletes the rows before it that have the same "
+            "values in these columns"
+        ),
+    ] = None
     retention: Annotated[Duration | None, describe_key("table: how long a row is kept, by event time")] = None
     versions: Annotated[
         DurationOrAll | None,

@@ -149,6 +149,8 @@ class QuerySignatures:
         parts += [
             f"{extra.name} {self._written_meanings.of(root, extra.expression)}" for extra in output.extras
         ]
+        table = output.materialization.table
+        parts += [name.lower() for name in table.delete_by] if table is not None else []
         return digest_text("\n".join([*parts, (output.materialization.order_by or "").lower()]))
 
     def _upstream(self, outputs: Sequence[Output]) -> Mapping[int, _Upstream]:

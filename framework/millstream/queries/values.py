@@ -243,6 +243,16 @@ class TableOutput(_Output, frozen=True, tag="table"):
         return not self.keys
 
     @property
+    def deleted_by(self) -> tuple[str, ...]:
+        """The columns whose values say which rows a deleted row deletes."""
+        return self.keys or tuple(self.options.get("delete_by") or ())
+
+    @property
+    def deletes_on_request(self) -> bool:
+        """Whether a row can delete those of an append-only table that came before it."""
+        return self.appends and bool(self.deleted_by)
+
+    @property
     def layout(self) -> dict[str, list[str]]:
         """The columns that say which rows are in a file together, by option."""
         return {option: columns for option in LAYOUT if (columns := self.options.get(option))}

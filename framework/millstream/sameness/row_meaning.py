@@ -206,11 +206,12 @@ class RowMeanings(ColumnMeanings):
     def retention(self, root: Node, model: ModelSpec) -> str:
         """Return what decides which of a model's rows its table keeps; empty if it is not a table."""
         stored = model.materialization
-        if not stored.at_rest:
+        delete_by = stored.table.delete_by if stored.table is not None else ()
+        if not (stored.at_rest or delete_by):
             return ""
         order = self.column(root, stored.order_by) if stored.order_by else ""
         deleted = [self.of(root, expression) for name, expression in model.extras if name == "delete_when"]
-        keys = [self.column(root, key) for key in model.keys if key.lower() in root.by_name]
+        keys = [self.column(root, key) for key in (*model.keys, *delete_by) if key.lower() in root.by_name]
         return f"{keys} {order} {stored.kept_for} {deleted}"
 
     # -- tables over tables

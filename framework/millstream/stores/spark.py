@@ -75,7 +75,11 @@ class SparkTables(Protocol):
         """
 
     def merge(self, rows: DataFrame, table: TableOutput, batch: TableBatch) -> None:
-        """Store the rows of a batch, one for each key. By `order_by`, no row replaces a newer one."""
+        """Store the rows of a batch, one for each key. By `order_by`, no row replaces a newer one.
+
+        Without a key, each row is appended. A row with `_deleted`, at most one for each value of `delete_by`,
+        deletes the rows of the table with its value that are not newer.
+        """
 
     def swap(self, new: TableOutput, table: TableOutput, swap: str, *, changes: bool) -> None:
         """Replace the rows of a table by those of a rebuilt one, in one transaction, once for each `swap`.

@@ -23,7 +23,8 @@ def diagnostics(root, config, sql=SELECT, **models):
 @pytest.mark.parametrize(
     "config",
     ["", ", partition_by='day'", ", partition_by=['day', 'type']", ", cluster_by=['user_id']",
-     ", retention='30 days', order_by='at'", ", target_file_size='32 MB'", ", dedupe={'keys': 'amount'}"],
+     ", retention='30 days', order_by='at'", ", order_by='at', delete_when='amount < 0', delete_by=['user_id', 'type']",
+     ", order_by='day', delete_when='amount < 0', delete_by='user_id', partition_by='day', retention='90 days'", ", target_file_size='32 MB'", ", dedupe={'keys': 'amount'}"],
 )  # fmt: skip
 def test_rows_that_only_come_need_no_key(tmp_path, config):
     assert diagnostics(tmp_path, config) == []
@@ -34,6 +35,8 @@ def test_rows_that_only_come_need_no_key(tmp_path, config):
     [
         (", order_by='at'", "MS518", "table 'raw' has no unique_key, which 'order_by' needs",
          "set the columns that identify a row: config(unique_key='…'); or remove 'order_by': then each row is appended"),
+        (", delete_by=['day', 'days'], delete_when='amount < 0', order_by='at'", "MS519",
+         "'delete_by' names 'days', which is not a column of this model", "did you mean 'day'?"),
         (", versions='all'", "MS518", "table 'raw' has no unique_key, which 'versions' needs",
          "set the columns that identify a row: config(unique_key='…'); or remove 'versions': then each row is appended"),
         (", unique_key='user_id', partition_by='day'", "MS121",
@@ -83,6 +86,25 @@ EDITS = {
     "a rewrite": (SELECT + " where amount > 3", SELECT + " as e where e.amount > 3", "", "same"),
     "another folder": (SELECT, SELECT, "type", "rebuild"),
 }
+
+
+def test_another_request_or_column_of_requests_is_another_table(tmp_path):
+    deleting = "order_by='at', delete_when='amount < 0', delete_by='user_id'"
+    signatures = []
+    for number, edit in enumerate([("", ""), ("< 0", "<= 0"), ("'user_id'", "'type'"), ("< 0", " < 0")]):
+        config = f"{{{{ config(materialized='table', {deleting.replace(*edit)}) }}}} "
+        (query,) = job_of(project(tmp_path / str(number), {"raw": config + SELECT})).physical.queries
+        signatures.append(query.signature)
+    kinds = [compare_signatures(signatures[0], signature).kind for signature in signatures]
+    assert kinds == ["same", "stored", "stored", "same"]
+
+
+def test_a_data_test_reads_a_table_that_deletes_rows(tmp_path):
+    config = ", order_by='at', delete_when='amount < 0', delete_by='user_id'"
+    root = project(tmp_path, {"raw": f"{{{{ config(materialized='table'{config}) }}}} {SELECT}"})
+    (root / "tests").mkdir(exist_ok=True)
+    (root / "tests/negative.sql").write_text("select * from {{ ref('raw') }} where amount < 0\n")
+    assert compile_project(root, use_cache=False).diagnostics == ()
 
 
 @pytest.mark.parametrize("edit", EDITS)

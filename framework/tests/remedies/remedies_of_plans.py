@@ -14,6 +14,7 @@ COUNTED = [
     ({"c": [{"user_id": "a", "n": 1}, {"user_id": "b", "n": 1}]}, [{"n": 1, "users": 2}]),
     ({"c": [{"user_id": "a", "n": 2}]}, [{"n": 1, "users": 1}, {"n": 2, "users": 1}]),
 ]
+DELETING = f"{{{{ config(materialized='table', order_by='at', delete_when='amount < 0', delete_by='user_id') }}}} select user_id, amount, at {E}"
 SINK = "{{ config(materialized='sink') }} "
 NEAR = "e.at between h.seen - interval 1 hour and h.seen + interval 1 hour"
 HIT = {"visitor": "a", "path": "/", "seen": A["at"]}
@@ -118,6 +119,13 @@ CASES = {
     "an unknown rule": case("MS520", "optimize", "did you mean 'push_filters'?", f"{{{{ config(optimize=['push_filter']) }}}} select user_id {E}", {"push_filter": "push_filters"}),
     "a retention without an order": case("MS521", "retention", "set order_by='at'", f"{{{{ config(materialized='table', unique_key='user_id', retention='1 day') }}}} select user_id, at {E}", {"retention='1 day'": "retention='1 day', order_by='at'"}),
     "a retention by a number": case("MS521", "retention", "select timestamp_millis(amount) as amount_time, and set order_by='amount_time'", f"{{{{ config(materialized='table', unique_key='user_id', retention='1 day', order_by='amount') }}}} select user_id, amount {E}", {"order_by='amount'": "order_by='amount_time'", "amount from": "amount, timestamp_millis(amount) as amount_time from"}),
+    "a deletion without a time": case("MS521", "delete_by", "set order_by='at'", DELETING.replace("order_by='at', ", ""), {"delete_by=": "order_by='at', delete_by="}),
+    "a deletion without a request": case("MS558", "delete_by", "set delete_when='…', a condition over the columns of this model; or remove 'delete_by'", DELETING.replace("delete_when='amount < 0', ", ""), {"delete_by=": "delete_when='amount < 0', delete_by="}),
+    "a deletion by a list": case("MS558", "delete_by", "name a column with a number, a text, a date or a time", DELETING.replace("select user_id", "select array(user_id) as users, user_id").replace("'user_id'", "'users'"), {"'users'": "'user_id'"}),
+    "a deletion by a column next to a key": case("MS121", "delete_by", "remove it: delete_when deletes the row of a key", DELETING.replace("'table'", "'table', unique_key='user_id'"), {", delete_by='user_id'": ""}),
+    "a request in a table without a key": case("MS518", "delete_when", "set the columns that identify a row: config(unique_key='…'); or remove 'delete_when': then each row is appended; or set delete_by to the columns whose rows it deletes, and order_by to a time", DELETING.replace(", delete_by='user_id'", "").replace("order_by='at', ", ""), {"'amount < 0'": "'amount < 0', delete_by='user_id', order_by='at'"},
+        [({"events": [A, B]}, [{"user_id": "a", "amount": 1}, {"user_id": "b", "amount": 5}]), ({"events": [A | {"amount": -1}, A, LATER]}, [{"user_id": "a", "_deleted": True}, {"user_id": "a", "at": LATER["at"]}])]),
+    "a model over rows that are deleted": case("MS214", "d", "read what it reads; or select the rows in a view, and let both read that", "select user_id from {{ ref('d') }}", {"ref('d')": "ref('v')"}, models={"d": DELETING}, added={"v": f"select user_id, amount, at {E}", "d": DELETING.replace(E, "from {{ ref('v') }}")}, message="model 'd' deletes rows"),
     "versions of events without a time": case("MS681", "versions", "set order_by='at'", f"{{{{ config(materialized='table', unique_key='user_id', versions='30 days') }}}} select user_id, type, at {E}", {"versions=": "order_by='at', versions="},
         [({"events": [LATER, A, B]}, [{"user_id": "a", "valid_from": A["at"], "valid_to": LATER["at"]}, {"user_id": "a", "valid_from": LATER["at"], "valid_to": None}, {"user_id": "b", "valid_to": None}])]),
     "versions by a number": case("MS681", "order_by", "select timestamp_millis(amount) as amount_time, and set order_by='amount_time'", f"{{{{ config(materialized='table', unique_key='user_id', versions='all', order_by='amount') }}}} select user_id, amount {E}", {"order_by='amount'": "order_by='amount_time'", "amount from": "amount, timestamp_millis(amount) as amount_time from"}),

@@ -43,10 +43,12 @@ class Store:
         self.local = False
         """Whether rows are in the driver, as those of small batches."""
 
-    def create(self, retention="10 minutes", time="timestamp", order_by="at", keys=("user",), **more):
+    def create(
+        self, retention="10 minutes", time="timestamp", order_by="at", keys=("user",), delete_by=(), **more
+    ):
         columns = {"user": "string", "at": time, "value": "int", **more}
         columns_of_table = tuple(Column(name, parse_type(kind)) for name, kind in columns.items())
-        text = {"order_by": order_by, "retention": retention}
+        text = {"order_by": order_by, "retention": retention, "delete_by": delete_by}
         self.table = TableOutput(NodeId("model", "latest"), keys, columns_of_table, text)
         self.new = self.tables.create(self.table, changes=False)
 
@@ -56,14 +58,15 @@ class Store:
     def batch(self, *rows, number=None):
         self.number = self.number + 1 if number is None else number
         new = self.new and self.number == 0
-        deletes = not self.table.appends
+        deletes = bool(self.table.deleted_by)
         self.merge(self.table, rows, TableBatch("latest/1", self.number, deletes=deletes, new=new))
 
     def merge(self, table, rows, batch):
         schema = ", ".join(f"{c.name} {c.type}" for c in table.columns) + ", _deleted boolean"
         width = len(table.columns) + 1
         changes = self.spark.createDataFrame([(*row, False)[:width] for row in rows], schema).coalesce(1)
-        latest = changes.drop("_deleted") if table.appends else latest_rows(changes, table.keys, "at")
+        latest = changes if table.deletes_on_request else changes.drop("_deleted")
+        latest = latest if table.appends else latest_rows(changes, table.keys, "at")
         if not self.local:
             self.tables.merge(latest, table, batch)
             return

@@ -7,9 +7,10 @@ MS520 Unknown optimizer rule
     `optimization` of a target and `optimize` of a model are `all`, `none` or names of rules; `millstream
     explain` shows which rules changed something.
 MS521 An option needs a time
-    `retention` keeps a row while its `order_by` is within that time of the newest one, so `order_by` must be
-    a timestamp or date. Convert a number of milliseconds with `timestamp_millis(...)` in the model. The same
-    holds for `timestamp` of a sink, the time of its records.
+    `retention` keeps a row while its `order_by` is within that time of the newest one, and `delete_by`
+    deletes rows up to the time of a request, so `order_by` must be a timestamp or date. Convert a number of
+    milliseconds with `timestamp_millis(...)` in the model. The same holds for `timestamp` of a sink, the time
+    of its records.
 MS522 A state option has no effect here
     `state: {ttl}` is how long a Python function with keyed state remembers a key that does not come again,
     and how far apart by event time two rows of a join may be; such a function keeps its state in RocksDB.
@@ -206,7 +207,10 @@ MS693 The end of a version in a stream
 MS626 A query looks up a table whose new rows it would not see
     A query that joins a table sees the rows of each batch's time in Delta, in PostgreSQL and in reference
     topics, but a table in Iceberg only as it was when the query started. Give the table another `store`.
+MS558 A table can't delete rows by these columns
+    `delete_by` names the columns by which rows of an append-only table are deleted, such as `customer_id`:
+    their values must be comparable, and `delete_when` must say which rows request a deletion.
 MS519 An option names a column that the model does not have
-    `key`, `unique_key`, `order_by`, the keys of `dedupe` and the column of `watermark` must be
+    `key`, `unique_key`, `order_by`, `delete_by`, the keys of `dedupe` and the column of `watermark` must be
     columns of the model's own SELECT.
 """)

@@ -35,5 +35,6 @@ MS213 Template without an end
     A template may take 1,000,000 steps and 5 seconds of CPU time, create 100,000,000 characters of text, and
     render 2,000,000. A step is an iteration, a call or a filter.
 MS214 Model without readers
-    `ref()` names a model whose materialization only passes rows on, to where no model can read them.
+    `ref()` names a model whose materialization only passes rows on, to where no model can read them; or an
+    append-only table with `delete_by`, of which a reader would compute deleted rows again.
 """)

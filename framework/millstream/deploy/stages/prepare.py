@@ -101,7 +101,7 @@ def open_checkpoint(engine: Engine, query: Query) -> OpenedCheckpoint:
     created = {
         table.model
         for table in query.tables
-        if (record is None or not record.describes(table))
+        if (record is None or not record.describes(table) or table.deletes_on_request)
         and engine.tables.create(table, changes=table.model in engine.streamed)
     }
     return OpenedCheckpoint(record, ids, frozenset(created))

@@ -13,6 +13,7 @@ from pyspark.sql import functions as f
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.expressions import quote_name
 from millstream.core.node_id import NodeId
+from millstream.engine.queries.deletions import REQUESTS_SUFFIX, requests_of, without_deleted
 from millstream.engine.queries.versions import version_differences
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.from_sql.topics import topic_node
@@ -38,7 +39,7 @@ RETAINED_SUFFIX = ".previous"
 """The suffix of a table that is retained for a rollback."""
 SNAPSHOT_SUFFIX = ".compared"
 """The suffix of a copy that a rebuilt table is compared with, since the table itself continues to change."""
-_SUFFIXES = re.compile(r"(\.(rebuilt|previous|compared))+\Z")
+_SUFFIXES = re.compile(r"(\.(rebuilt|previous|compared|deletions))+\Z")
 
 
 def not_built(relation: NodeId) -> Diagnostic:
@@ -61,11 +62,17 @@ class Tables(Struct, frozen=True, eq=False):
 
     def create(self, table: TableOutput, *, changes: bool) -> bool:
         self._check(table)
+        if (requests := requests_of(table)) is not None:
+            self.of(table.model).create(requests, changes=False)
         return self.of(table.model).create(table, changes=changes)
 
     def merge(self, rows: DataFrame, table: TableOutput, batch: TableBatch) -> None:
         self._check(table)
         store = self.of(table.model)
+        if (requests := requests_of(table)) is not None:
+            with without_deleted(rows, requests, store, batch) as (remaining, remaining_batch):
+                store.merge(remaining, table, remaining_batch)
+            return
         if table.versions is None:
             store.merge(rows, table, batch)
             return
@@ -75,12 +82,21 @@ class Tables(Struct, frozen=True, eq=False):
 
     def swap(self, new: TableOutput, table: TableOutput, swap: str, *, changes: bool) -> None:
         self._check(table)
+        requests, new_requests = requests_of(table), requests_of(new)
+        if requests is not None and new_requests is not None:
+            self.of(table.model).swap(new_requests, requests, swap, changes=False)
         self.of(table.model).swap(new, table, swap, changes=changes)
 
     def copy(self, table: TableOutput, copy: TableOutput) -> None:
+        """Copy a table, also with requests of which nothing else is known, such as that of an old version."""
+        if table.appends:
+            self.of(table.model).copy(_requests_named(table), _requests_named(copy))
         self.of(table.model).copy(table, copy)
 
     def drop(self, table: TableOutput) -> None:
+        """Drop a table, also with requests of which nothing else is known, since its model is gone."""
+        if table.appends:
+            self.of(table.model).drop(_requests_named(table))
         self.of(table.model).drop(table)
 
     def has_rows(self, table: TableOutput) -> bool:
@@ -166,3 +182,7 @@ class Tables(Struct, frozen=True, eq=False):
     def _store(self, relation: NodeId) -> str:
         model_store = self.catalog.own_store(NodeId.parse(_SUFFIXES.sub("", str(relation))))
         return store_of(relation, model_store, self.project.target)
+
+
+def _requests_named(table: TableOutput) -> TableOutput:
+    return TableOutput(table.model.with_ending(REQUESTS_SUFFIX))

@@ -76,12 +76,17 @@ def checked_keys(builder: Builder, root: Node, otherwise: str = "") -> Node:
 
 def _check_appended(builder: Builder, table: Table) -> None:
     """Report options that choose between the rows of a key, for a table to which rows are only appended."""
-    ordered = table.order_by and not table.retention
-    chosen = {"versions": table.versions, "delete_when": table.delete_when, "order_by": ordered}
+    ordered = table.order_by and not (table.retention or table.delete_by)
+    deleted = table.delete_when and not table.delete_by
+    chosen = {"versions": table.versions, "delete_when": deleted, "order_by": ordered}
     if name := next((name for name, is_set in chosen.items() if is_set), ""):
         message = f"table '{builder.spec.name}' has no unique_key, which '{name}' needs"
         remedy = f"set the columns that identify a row: config(unique_key='…'); or remove '{name}'"
-        builder.report_error("MS518", message, f"{remedy}: then each row is appended", option=name)
+        remedy += ": then each row is appended" + (_DELETED if name == "delete_when" else "")
+        builder.report_error("MS518", message, remedy, option=name)
+
+
+_DELETED = "; or set delete_by to the columns whose rows it deletes, and order_by to a time"
 
 
 _TESTED = "; or add the data test not_null to {}, so that no row without a key is stored"

@@ -27,6 +27,7 @@ from millstream.engine.python import functions
 from millstream.engine.queries import counts as counting
 from millstream.engine.queries import maintained
 from millstream.engine.queries.batches import state_of
+from millstream.engine.queries.deletions import newest_requests, not_requested, requests_of
 from millstream.engine.queries.differences import STORED
 from millstream.engine.queries.failures import reporting_spark_errors
 from millstream.engine.queries.newest_rows import latest_rows
@@ -123,7 +124,7 @@ class TrialResult(Struct, frozen=True):
 
 
 Stored = dict[NodeId, dict[str, dict[str, Any]]]
-"""By table that keeps versions, and by key, the rows that earlier batches stored."""
+"""By table, and by key, the rows that earlier batches stored, where these decide what a batch changes."""
 
 
 def as_batch(spark: SparkSession, trial: Trial, log: str, stored: Stored | None = None) -> TrialResult:
@@ -318,6 +319,8 @@ def batch_outputs(batch: DataFrame, query: Query, number: int, stored: Stored) -
             output = "" if records else delivery.name
             if table is not None and table.versions is not None:
                 output_rows = _versions(rows, table, stored.setdefault(table.model, {}))
+            elif table is not None and (requests := requests_of(table)) is not None:
+                output_rows = _without_deleted(rows, requests, stored.setdefault(requests.model, {}))
             else:
                 output_rows = _as_dicts(rows.toArrow())
             yield BatchOutput(number, output, "records" if records else "rows", output_rows)
@@ -339,6 +342,22 @@ def _versions(
         if not row["_deleted"]:
             versions[key] = {name: value for name, value in row.items() if name != "_deleted"}
     return _as_dicts(changed)
+
+
+def _without_deleted(
+    rows: DataFrame, requests: TableOutput, earlier: dict[str, dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the rows that no request deletes, and the new requests, which later batches know."""
+    new = newest_requests(rows, requests)
+    new_requests = _as_dicts(new.toArrow())
+    earlier |= {f"{len(earlier)} {number}": request for number, request in enumerate(new_requests)}
+    columns = columns_to_ddl(requests.columns)
+    names = [column.name for column in requests.columns]
+    request_rows = [{name: request[name] for name in names} for request in earlier.values()]
+    remaining = not_requested(
+        rows.where("not _deleted"), rows_to_frame(rows.sparkSession, request_rows, columns), requests
+    )
+    return [*_as_dicts(remaining.toArrow()), *new_requests]
 
 
 def _as_dicts(table: pa.Table) -> list[dict[str, Any]]:

@@ -66,8 +66,9 @@ class UnitRelations:
             read = (*source.columns, *source.metadata)
             return UnitRelation(id_, _typed(tuple(c for c in read if c.name not in derived)), derived)
         if id_ in self.catalog.models:
-            metadata = (DELETED,) if self.traits[id_].mode == "upsert" else ()
             spec = self.catalog.models[id_]
+            deletes = spec.materialization.table is not None and spec.materialization.table.delete_by
+            metadata = (DELETED,) if deletes or self.traits[id_].mode == "upsert" else ()
             sent = (HEADERS,) if spec.materialization.sends_records else ()
             return UnitRelation(id_, _typed(spec.columns), metadata=metadata, sent=sent)
         seed = NodeId("seed", id_.name)

@@ -18,7 +18,7 @@ from millstream.testing.units.plan import UnitTestPlan
 from millstream.testing.units.records import RecordEncoder, arrow_rows, decode_record, sent_headers
 from millstream.testing.units.relations import UnitRelations
 from millstream.testing.units.schedule import MicroBatch, schedule_batches
-from millstream.testing.units.stored_changes import stored_changes
+from millstream.testing.units.stored_changes import remaining_rows, stored_changes
 from millstream.testing.units.streaming_checks import StreamingChecks
 from millstream.testing.units.values import DELETED, HEADERS, GivenRow, UnitTestCase
 
@@ -86,7 +86,7 @@ def run_unit_test(
     return ComputedRows(
         plan.output.columns,
         tuple(_newest([row for s, row in rows if s == i], plan) for i in range(len(test.steps))),
-        tuple(row for row in _newest([row for _, row in rows], plan) if not row.get(DELETED)),
+        tuple(row for row in _newest(remaining_rows(rows, plan.output), plan) if not row.get(DELETED)),
         tuple(dead_letters),
         late,
         expired,

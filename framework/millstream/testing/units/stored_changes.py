@@ -36,5 +36,28 @@ def stored_changes(rows: Iterable[tuple[int, Row]], output: Output) -> Iterator[
             yield step, row
 
 
+def remaining_rows(rows: Iterable[tuple[int, Row]], output: Output) -> list[Row]:
+    """Return the rows that no request deletes, before or after them, and the requests."""
+    stored = [row for _, row in rows]
+    table = output.materialization.table
+    if table is None or not table.delete_by:
+        return stored
+    folded = {name.lower() for name in table.delete_by}
+    by = [column.name for column in output.columns if column.name.lower() in folded]
+    (order,) = (
+        column.name for column in output.columns if column.name.lower() == (table.order_by or "").lower()
+    )
+    requests = [row for row in stored if row.get(DELETED)]
+
+    def is_deleted(row: Row) -> bool:
+        return any(
+            all(row[name] is not None and row[name] == request[name] for name in by)
+            and (row[order] is None or (request[order] is not None and row[order] <= request[order]))
+            for request in requests
+        )
+
+    return [row for row in stored if row.get(DELETED) or not is_deleted(row)]
+
+
 def _is_newer(new: Any, old: Any) -> bool:
     return old is None or (new is not None and new >= old)

@@ -15,6 +15,7 @@ from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Column
 from millstream.project.values import Target
 from millstream.queries.values import TableOutput
+from millstream.stores.deletions import note_deletion
 from millstream.stores.delta.folder import delta_folder
 from millstream.stores.delta.spark import (
     append,
@@ -55,18 +56,25 @@ class DeltaTables(Struct, frozen=True):
     """Batches may mark rows of large tables as deleted."""
 
     def create(self, output: TableOutput, *, changes: bool) -> bool:
-        return table.create_table(self.spark, output, self.folder.written(output.model), changes=changes)
+        path = self.folder.written(output.model)
+        new = table.create_table(self.spark, output, path, changes=changes)
+        if not new and old_files.is_due(self.spark, output, path, self.old_files, 0):
+            old_files.compact_table(self.spark, output, path, self.old_files)
+        return new
 
     def merge(self, rows: DataFrame, output: TableOutput, batch: TableBatch) -> None:
         self._merge(rows, output, batch)
-        if batch.number > 0 and batch.number % old_files.EVERY == 0:
-            old_files.compact_table(
-                rows.sparkSession, output, self.folder.written(output.model), self.old_files
-            )
+        session, path = rows.sparkSession, self.folder.written(output.model)
+        if output.deletes_on_request and batch.deletes:
+            note_deletion(session, path)
+        if old_files.is_due(session, output, path, self.old_files, batch.number):
+            old_files.compact_table(session, output, path, self.old_files)
 
     def _merge(self, rows: DataFrame, output: TableOutput, batch: TableBatch) -> None:
         path, session = self.folder.written(output.model), rows.sparkSession
-        if batch.local and (delta_table := small_tables.open_small(session, output, path)) is not None:
+        deletes_others = output.appends and batch.deletes
+        small = batch.local and not deletes_others
+        if small and (delta_table := small_tables.open_small(session, output, path)) is not None:
             small_tables.merge_small(delta_table, rows.toArrow(), output, batch)
             return
 

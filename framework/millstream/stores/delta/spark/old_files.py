@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from millstream.core.byte_sizes import bytes_of
 from millstream.plan.durations import duration_millis
 from millstream.queries.values import TableOutput
+from millstream.stores.deletions import files_must_go, note_removal, now_millis
 from millstream.stores.delta.spark import small_tables
 from millstream.stores.delta.spark.append import delete_expired
 from millstream.stores.delta.spark.table import table_at
@@ -40,11 +41,25 @@ _VACUUM = {
 }
 
 
+def is_due(session: SparkSession, table: TableOutput, path: str, retention: str | None, number: int) -> bool:
+    """Return whether a batch with this number is followed by `compact_table`."""
+    if number > 0 and number % EVERY == 0:
+        return True
+    kept_for = _hours(retention, followed=False) * _HOUR
+    return table.deletes_on_request and files_must_go(session, path, kept_for)
+
+
 def compact_table(session: SparkSession, table: TableOutput, path: str, retention: str | None) -> None:
     """Combine small files of a table, and remove old ones; nothing else may write it meanwhile."""
+    began, hours = now_millis(), _compact_table(session, table, path, retention)
+    if table.deletes_on_request:
+        note_removal(session, path, began - hours * _HOUR)
+
+
+def _compact_table(session: SparkSession, table: TableOutput, path: str, retention: str | None) -> int:
+    """Do that, and return for how many hours old files are kept."""
     if (delta_table := small_tables.open_shared(session, table, path)) is not None:
-        _tend_here(delta_table, table, retention)
-        return
+        return _tend_here(delta_table, table, retention)
     feed = session.sql(f"show tblproperties {table_at(path)} ('{small_tables.FEED}')").collect()
     hours = _hours(retention, followed=bool(feed) and feed[0].value == "true")
     if table.appends and table.options.get("retention"):
@@ -54,9 +69,10 @@ def compact_table(session: SparkSession, table: TableOutput, path: str, retentio
     with use_settings(session, sizes | _VACUUM):
         session.sql(f"optimize {table_at(path)}")
         session.sql(f"vacuum {table_at(path)} retain {hours} hours")
+    return hours
 
 
-def _tend_here(delta_table: DeltaTable, table: TableOutput, retention: str | None) -> None:
+def _tend_here(delta_table: DeltaTable, table: TableOutput, retention: str | None) -> int:
     sizes = small_tables.file_sizes(delta_table)
     large = _file_size(table, sum(sizes))
     if sum(size < large // 2 for size in sizes) > _MANY:
@@ -68,6 +84,7 @@ def _tend_here(delta_table: DeltaTable, table: TableOutput, retention: str | Non
     hours = _hours(retention, followed=delta_table.metadata().configuration.get(small_tables.FEED) == "true")
     # `full` finds the files of the change feed, too.
     delta_table.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
+    return hours
 
 
 def _file_size(table: TableOutput, total: int) -> int:

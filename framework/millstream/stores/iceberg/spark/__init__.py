@@ -13,6 +13,7 @@ from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Column
 from millstream.project.values import Target
 from millstream.queries.values import TableOutput
+from millstream.stores.deletions import note_deletion
 from millstream.stores.folders import TableFolder
 from millstream.stores.hadoop_files import files_of
 from millstream.stores.iceberg.folder import iceberg_folder
@@ -28,13 +29,25 @@ class IcebergTables(Struct, frozen=True):
     """For how long old snapshots are kept; None for the default."""
 
     def create(self, output: TableOutput, *, changes: bool) -> bool:  # noqa: ARG002 -- there is no change feed
-        return table.create_table(self.spark, output, self.folder.written(output.model))
+        path = self.folder.written(output.model)
+        new = table.create_table(self.spark, output, path)
+        if old_files.must_go(self.spark, output, path, self.old_snapshots):
+            self._remove_old_snapshots(self.spark, output, path)
+        return new
 
     def merge(self, rows: DataFrame, output: TableOutput, batch: TableBatch) -> None:
         session, path = rows.sparkSession, self.folder.written(output.model)
         merge.store_batch(rows, output, _opened(session, path), batch)
-        if batch.number > 0 and batch.number % old_files.EVERY == 0:
-            old_files.compact_table(session, output, _opened(session, path), batch, self.old_snapshots)
+        if output.deletes_on_request and batch.deletes:
+            note_deletion(session, path)
+        many = batch.number > 0 and batch.number % old_files.EVERY == 0
+        if many:
+            old_files.compact_table(session, output, _opened(session, path), batch)
+        if many or old_files.must_go(session, output, path, self.old_snapshots):
+            self._remove_old_snapshots(session, output, path)
+
+    def _remove_old_snapshots(self, session: SparkSession, output: TableOutput, path: str) -> None:
+        old_files.remove_old_snapshots(session, output, _opened(session, path), path, self.old_snapshots)
 
     def swap(self, new: TableOutput, output: TableOutput, id_: str, *, changes: bool) -> None:  # noqa: ARG002
         paths = self.folder.written(new.model), self.folder.written(output.model)

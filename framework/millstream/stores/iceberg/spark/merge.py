@@ -11,6 +11,7 @@ from pyspark.sql import functions as f
 
 from millstream.core.expressions import quote_name
 from millstream.queries.values import TableOutput
+from millstream.stores.deletions import deleted_sql
 from millstream.stores.iceberg.spark.commits import (
     commit_files,
     folder_of,
@@ -50,6 +51,15 @@ def store_batch(rows: DataFrame, output: TableOutput, table: Any, batch: TableBa
         record = record_of(batch, limit.newest if limit else None)
         summary = {"millstream.writer": batch.writer, "millstream.batch": batch.number}
         folder = folder_of(batch.writer, batch.number)
+        if output.appends and batch.deletes:
+            with _computed_once(retained, local=batch.local) as changes:
+                touched, remaining = _without_deleted(changes, output, table)
+                appended = changes.where("not _deleted").drop("_deleted")
+                written = write_files(
+                    remaining.unionByName(appended, allowMissingColumns=True), table, folder
+                )
+                commit_files(table, written, record, touched, summary)
+            return
         if output.appends or batch.new:
             first = retained.where("not _deleted").drop("_deleted") if batch.deletes else retained
             commit_files(table, write_files(first, table, folder), record, summary=summary)
@@ -125,6 +135,18 @@ def _merged_rows(rows: DataFrame, stored: DataFrame, output: TableOutput, batch:
             for name in stored.columns
         )
     )
+
+
+def _without_deleted(rows: DataFrame, output: TableOutput, table: Any) -> tuple[list[StoredFile], DataFrame]:
+    """Return the files with rows that those with `_deleted` delete, and the other rows of these files."""
+    on = f.expr(deleted_sql(output, "old", "new"))
+    requests, files = rows.where("_deleted").alias("new"), files_of_table(table)
+    touched: list[StoredFile] = []
+    if files:
+        stored = with_file(read_files(rows.sparkSession, table, files)).alias("old")
+        touched = files_with(stored.join(requests, on, "left_semi"), files)
+    of_touched = read_files(rows.sparkSession, table, touched).alias("old")
+    return touched, of_touched.join(requests, on, "left_anti")
 
 
 def _same_keys(output: TableOutput) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from millstream.core.byte_sizes import bytes_of
 from millstream.core.expressions import quote_name
 from millstream.plan.durations import duration_millis
 from millstream.queries.values import TableOutput
+from millstream.stores.deletions import files_must_go, note_removal, now_millis
 from millstream.stores.iceberg.spark.commits import commit_files, folder_of, stored_newest
 from millstream.stores.iceberg.spark.files import StoredFile, files_of_table, read_files, write_files
 from millstream.stores.iceberg.spark.merge import expired_files
@@ -30,10 +30,8 @@ _OF_APPENDED = "128 MB"
 _RETENTION = "1 hour"
 
 
-def compact_table(
-    session: SparkSession, output: TableOutput, table: Any, batch: TableBatch, retention: str | None
-) -> None:
-    """Combine small files of a table, and remove old snapshots; nothing else may write it meanwhile."""
+def compact_table(session: SparkSession, output: TableOutput, table: Any, batch: TableBatch) -> None:
+    """Combine small files of a table; nothing else may write it meanwhile."""
     if output.appends and output.options.get("retention"):
         _delete_expired(session, output, table, batch)
         table.refresh()
@@ -42,9 +40,38 @@ def compact_table(
     small = [file for file in files if file.size < target // 2]
     if len(small) > _MANY:
         _combine(session, output, table, small, target, batch)
-        table.refresh()
-    oldest = int(time.time() * 1000) - duration_millis(retention or _RETENTION)
-    table.expireSnapshots().expireOlderThan(oldest).retainLast(1).cleanExpiredFiles(True).commit()
+
+
+def must_go(session: SparkSession, output: TableOutput, path: str, retention: str | None) -> bool:
+    """Return whether old snapshots have rows that should be gone by now."""
+    kept_for = duration_millis(retention or _RETENTION)
+    return output.deletes_on_request and files_must_go(session, path, kept_for)
+
+
+def remove_old_snapshots(
+    session: SparkSession, output: TableOutput, table: Any, path: str, retention: str | None
+) -> None:
+    """Remove old snapshots with the files that only they need."""
+    oldest = now_millis() - duration_millis(retention or _RETENTION)
+    expiring = table.expireSnapshots().expireOlderThan(oldest).retainLast(1).cleanExpiredFiles(True)
+    for id_ in _older_snapshots(table, oldest):
+        # By a limit of time, files would stay that the newest snapshot has replaced, until it expires, too.
+        expiring = expiring.expireSnapshotId(id_)
+    expiring.commit()
+    if output.deletes_on_request:
+        note_removal(session, path, oldest)
+
+
+def _older_snapshots(table: Any, oldest: int) -> list[int]:
+    """Return the snapshots before the newest one that are older than a time."""
+    newest = table.currentSnapshot()
+    snapshots = table.snapshots().iterator()
+    older = []
+    while snapshots.hasNext():
+        snapshot = snapshots.next()
+        if snapshot.timestampMillis() < oldest and snapshot.snapshotId() != newest.snapshotId():
+            older.append(snapshot.snapshotId())
+    return older
 
 
 def _delete_expired(session: SparkSession, output: TableOutput, table: Any, batch: TableBatch) -> None:

@@ -195,7 +195,7 @@ def _upsert_sql(table: TableOutput, staging: sql.Identifier) -> sql.Composed:
 
 def _delete_sql(table: TableOutput, staging: sql.Identifier) -> Iterator[sql.Composed]:
     """Delete by equal keys, which uses an index; then rows with NULL in their key, which can't use one."""
-    keys = [sql.Identifier(stored_name(key)) for key in table.keys]
+    keys = [sql.Identifier(stored_name(key)) for key in table.deleted_by]
     text = "delete from {} as old using {} as new where new.{} = any(%s) and new.{} and {}"
     newer = _newer(table, "new")
     nullable = any(column.nullable for column in table.columns if column.name in table.keys)
