@@ -172,6 +172,10 @@ class CommandCase(NamedTuple):
     right: dict[str, str] = {}
 
 
+PASSWORD = (
+    "shop: {{target: local, outputs: {{local: {{kafka: {{bootstrap_servers: 'k:9092', security_protocol: SASL_SSL, "
+    "sasl_mechanism: PLAIN, sasl_username: u, sasl_password: {}}}}}}}}}\n"
+)
 OF_SEED = "select product_id from {{ ref('products') }}"
 COMMAND_CASES = [
     CommandCase("MS604", "known selectors: a", ("ls", "--selector", "a"), wrong={"selectors.yml": "selectors: [{name: a, definition: 'selector:b'}]\n"}, right={"selectors.yml": "selectors: [{name: a, definition: 'selector:b'}, {name: b, definition: m}]\n"}),
@@ -208,6 +212,8 @@ COMMAND_CASES = [
     CommandCase("MS665", "choose another place with --to", ("package", "--to", "models"), ("package", "--to", "out")),
     CommandCase("MS667", "relative to the project's folder", ("package", "--include", "../certificates"), ("package", "--include", "certificates/*"), right={"certificates/ca.pem": "x"}),
     CommandCase("MS667", "name a file, a folder or a pattern", ("package", "--include", "certificate"), ("package", "--include", "certificates"), right={"certificates/ca.pem": "x"}),
+    CommandCase("MS666", "read it from the environment", ("package", "--to", "out"), wrong={"profiles.yml": PASSWORD.format("hunter2")}, right={"profiles.yml": PASSWORD.format("\"{{ env_var('KAFKA_PASSWORD') }}\"")}),
+    CommandCase("MS707", "or set another target-path", ("clean",), wrong={"pyproject.toml": SETTINGS + 'target-path = "out"\n', "out/mine.txt": "x"}, right={"pyproject.toml": SETTINGS + 'target-path = "other"\n'}),
     CommandCase("MS702", "choose a writable folder", ("init", "pyproject.toml/fresh"), ("init", "fresh")),
     CommandCase("MS702", "or choose another path with --to", ("docs", "generate", "--to", "pyproject.toml"), ("docs", "generate", "--to", "site")),
     CommandCase("MS711", "`millstream environment ls`", ("query", "--environment", "nope", "select * from products"), ("environment", "ls")),

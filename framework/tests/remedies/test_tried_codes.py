@@ -51,6 +51,7 @@ def problems_of(root):
 def test_an_error_of_a_command_is_gone_with_what_the_remedy_asks_for(tmp_path, monkeypatch, case):
     root = project(tmp_path, {"m": MODEL})
     monkeypatch.chdir(root)
+    monkeypatch.setenv("KAFKA_PASSWORD", "of a test")
     write(root, case.wrong)
     ((code, remedy),) = reported_by(case.command)
     assert (code, case.remedy in remedy) == (case.code, True), remedy

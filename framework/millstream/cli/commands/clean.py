@@ -182,15 +182,15 @@ def artifacts_folder(root: Path, settings: Settings) -> Path:
     folder = Path(os.path.abspath(root / settings.target_path))  # noqa: PTH100 - keeps symbolic links
     real = folder.resolve()
     sources = [root, *(root / path for path in settings.folders)]
+    remedy = "remove it by hand, or set another target-path in [tool.millstream]"
     if not real.is_relative_to(root.resolve()) or any(
         source.resolve().is_relative_to(real) for source in sources
     ):
         message = f"target-path is {settings.target_path}, which is not a separate folder in the project"
-        remedy = "remove it by hand, or set another target-path in [tool.millstream]"
         raise MillstreamError(Diagnostic("MS707", message, None, remedy))
     if settings.target_path != "target" and folder.is_dir() and not is_own(folder):
         message = f"target-path is {settings.target_path}, which Millstream did not create"
-        raise MillstreamError(Diagnostic("MS707", message, None, "remove it by hand"))
+        raise MillstreamError(Diagnostic("MS707", message, None, remedy))
     return folder
 
 
