@@ -42,13 +42,13 @@ def compile_project(
     settings, diagnostics = read_settings(root)
     merged, variable_errors = merge_variables(settings.vars, variables)
     chosen, more = read_target(root, settings, target, profiles_dir, merged, strict_env=strict_env)
-    diagnostics = [*diagnostics, *variable_errors, *more]
+    of_settings = [*diagnostics, *variable_errors, *more]
     folder = root / settings.target_path
     key = ""
     if use_cache:
         claim_folder(root, settings.target_path)
         key = inputs_digest(root, settings, chosen, merged)
-        if not diagnostics and (cached := read_compiled(root, folder, key, checked=check is not None)):
+        if not of_settings and (cached := read_compiled(root, folder, key, checked=check is not None)):
             return _unchanged(root, settings, cached)
     # These import Jinja and sqlglot, which an unchanged project does not need.
     from millstream.compile.cache import Cache, read_cache, write_cache
@@ -56,11 +56,12 @@ def compile_project(
 
     cache = read_cache(folder) if use_cache else Cache()
     compiled, cache, environment, imported = compile_all(
-        root, settings, chosen, merged, diagnostics, cache, progress, check
+        root, settings, chosen, merged, of_settings, cache, progress, check
     )
     if use_cache:
         write_cache(folder, cache)
-        store_compiled(folder, key, environment, imported, compiled, checked=check is not None)
+        if not of_settings:  # its key does not say what is wrong in them
+            store_compiled(folder, key, environment, imported, compiled, checked=check is not None)
     return compiled
 
 

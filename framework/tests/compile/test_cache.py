@@ -63,6 +63,12 @@ EDITS = {
 }
 
 
+PROFILES = (
+    "p: {target: local, outputs: {local: {kafka: {bootstrap_servers: 'a:1', security_protocol: SASL_SSL, "
+    "sasl_mechanism: PLAIN, sasl_username: shop, sasl_password: PASSWORD}}}}"
+)
+
+
 def compiled(root: Path, *, use_cache: bool) -> Compiled:
     project = compile_project(root, use_cache=use_cache)
     return Compiled(project.manifest, project.diagnostics, project.sql)
@@ -173,6 +179,15 @@ def test_models_with_mistakes_are_told_every_time(root: Path) -> None:
     assert first == second
 
 
+def test_a_warning_of_profiles_is_gone_once_it_is_followed(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_PASSWORD", "hunter2hunter2")
+    for password, codes in (("hunter2hunter2", ["MS113"]), ("\"{{ env_var('SHOP_PASSWORD') }}\"", [])):
+        (root / "profiles.yml").write_text(PROFILES.replace("PASSWORD", password))
+        assert [diagnostic.code for diagnostic in compile_project(root).diagnostics] == codes
+
+
 def test_an_unwritable_target_only_costs_time(root: Path) -> None:
     (root / "target").write_text("a file where the folder should be")
     assert compile_project(root).diagnostics == ()
@@ -203,9 +218,7 @@ def test_a_special_file_is_noticed_despite_the_cache(root: Path, make: Callable[
 
 def test_the_cache_holds_no_secret(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_PASSWORD", "hunter2hunter2")
-    (root / "profiles.yml").write_text(
-        "p: {target: local, outputs: {local: {kafka: {bootstrap_servers: 'a:1', security_protocol: SASL_SSL, sasl_mechanism: PLAIN, sasl_username: shop, sasl_password: \"{{ env_var('SHOP_PASSWORD') }}\"}}}}"
-    )
+    (root / "profiles.yml").write_text(PROFILES.replace("PASSWORD", "\"{{ env_var('SHOP_PASSWORD') }}\""))
     assert compile_project(root).diagnostics == ()
     assert compile_project(root).from_cache == 4
     for file in (root / "target").rglob("*"):
