@@ -11,6 +11,7 @@ from millstream.compile.node import column_of
 from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 from millstream.formats.registry import KEY, Encoding, functions_of
+from millstream.project.batch_functions import signature_of
 from millstream.project.references import parse_id
 from millstream.project.values import (
     DataTest,
@@ -242,11 +243,12 @@ def _relation(project: Project, id_: NodeId) -> NodeId:
 
 def manifest_function(function: Function) -> ManifestFunction:
     parameters = ", ".join(f"{p.name}: {p.type}" for p in function.parameters)
+    signature = f"{function.name}({parameters}) -> {function.returns}"
     return ManifestFunction(
         function.name,
         function.path,
         function.location.line,
-        f"{function.name}({parameters}) -> {function.returns}",
+        signature_of(function) if function.batches else signature,
         function.description,
         function.table,
     )

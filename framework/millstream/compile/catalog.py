@@ -104,7 +104,9 @@ def base_catalog(
 def _costly_in_python(project: Project) -> Collection[str]:
     """Return the functions that run in Python, besides those whose cost is low."""
     functions = {
-        f.name: (f.path, f.runs) for f in project.functions.values() if f.cost != "low" and not f.keyed
+        f.name: (f.path, f.runs)
+        for f in project.functions.values()
+        if f.cost != "low" and not f.keyed and not f.batches
     }
     return find_obstacles(Path(project.root), functions)
 

@@ -29,6 +29,7 @@ from millstream.compile.sink_keys import sink_key
 from millstream.compile.sink_pins import sink_pins
 from millstream.compile.sink_schemas import key_only, sink_schema
 from millstream.compile.sources import derive_columns
+from millstream.compile.writing_functions import wrong_writer
 from millstream.core.encoding import to_builtins, to_msgpack
 from millstream.core.errors import Diagnostic, DiagnosticNote, did_you_mean
 from millstream.core.node_id import NodeId
@@ -77,8 +78,9 @@ class ModelCompiler:
         self._everywhere = digest_of(project.settings.name, target.name, target.profile, target.settings)
         self._everything = digest_of(sorted(project.models), sorted(project.seeds), sorted(project.sources))
         self._errors = ErrorReach(self.relations)
+        functions = project.functions.values()
         self._functions = digest_of(
-            [(f.name, f.parameters, f.returns, f.nullable, f.table) for f in project.functions.values()]
+            [(f.name, f.parameters, f.returns, f.nullable, f.table, f.batches) for f in functions]
         )
 
     # -- rendering
@@ -234,6 +236,7 @@ class ModelCompiler:
         diagnostics = unknown_names(model.config, relation) or [
             *rows_without_time(model.config, relation),
             *wrong_versions(model.config, relation),
+            *wrong_writer(model.config, relation, self.project.functions),
         ]
         extras, more = option_expressions(model.config, relation, self._analysed_option)
         timed = self._timed_query(model, analysis, relation) if any(map(is_time_problem, more)) else None

@@ -46,6 +46,7 @@ from millstream.deploy.topics import RunTopics, check_sources, make_ready
 from millstream.deploy.values import Job, SetupStep, Tell
 from millstream.engine.python.dead_workers import in_function
 from millstream.engine.python.forwarding import LogAddress
+from millstream.engine.python.functions import batch_writer
 from millstream.engine.queries.batch_scheduler import BatchTurns, QueryTurn
 from millstream.engine.queries.deliveries import BatchWriter
 from millstream.engine.queries.failing_line import at_line, at_source, at_test
@@ -159,8 +160,17 @@ class Engine(Struct, frozen=True, eq=False):
             exactly_once = self.transactions.of(query.name, key or identity, topics, alone=alone)
         turn = self.turn(query)
         sizes = record_sizes(admin_of(self.kafka.cluster), query)
+        environment = self.job.project.target.environment
         return BatchWriter(
-            identity, kafka, self.tables.merge, new, turn=turn, exactly_once=exactly_once, sizes=sizes
+            identity,
+            kafka,
+            self.tables.merge,
+            new,
+            turn=turn,
+            exactly_once=exactly_once,
+            sizes=sizes,
+            function=partial(batch_writer, self.job.project),
+            environment="" if environment is None else environment.name,
         )
 
     def ids(self, query: Query) -> dict[str, str]:

@@ -89,6 +89,8 @@ class Kind(Struct, frozen=True):
     """Models can read its rows."""
     sends_records: ClassVar[bool] = False
     """Its rows become records of a topic."""
+    alone: ClassVar[bool] = False
+    """Nothing else is in its query, which would wait with it, and fail with it."""
     key_option: ClassVar[str] = ""
     column_options: ClassVar[tuple[str, ...]] = ()
     """The options that name columns: one, or a list."""
@@ -194,8 +196,13 @@ class Kind(Struct, frozen=True):
         return self.keys
 
     @property
+    def failed_to(self) -> Literal["", "dead_letter"]:
+        """Where rows go that its writer could not write; empty: the query stops."""
+        return ""
+
+    @property
     def functions(self) -> tuple[str, ...]:
-        """The Python functions that encode what it stores."""
+        """The Python functions that encode what it stores, or write it."""
         return ()
 
     def stored_name(self, model: str) -> str:

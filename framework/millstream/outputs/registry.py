@@ -7,8 +7,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from millstream.outputs.kinds import Sink, Table, View
+from millstream.outputs.python.declaration import Python
+from millstream.outputs.writing import WriterBatch
 
-Materialization = View | Sink | Table
+Materialization = View | Sink | Table | Python
 KINDS: dict[str, type[Materialization]] = {kind.word: kind for kind in get_args(Materialization)}
 if TYPE_CHECKING:
     Word: TypeAlias = str
@@ -18,13 +20,15 @@ else:
     StoredAs = Literal[tuple(kind.stored_as for kind in KINDS.values() if kind.stored_as)]
 
 
-def writer_of(word: str) -> Callable[[Any, Mapping[str, Any], str], None]:
+def writer_of(word: str) -> Callable[[Any, Mapping[str, Any], WriterBatch], str | None]:
     """Return what writes the rows of a batch for a kind that has neither a sink nor a table.
 
-    It gets them as a DataFrame, with the options of the model, and the id of the batch, which a repeated one
-    has again.
+    It gets them as a DataFrame, with the options of the model, and returns why they are to become dead
+    letters, or None.
     """
-    write: Callable[[Any, Mapping[str, Any], str], None] = import_module(f"{__package__}.{word}.spark").write
+    write: Callable[[Any, Mapping[str, Any], WriterBatch], str | None] = import_module(
+        f"{__package__}.{word}.spark"
+    ).write
     return write
 
 
@@ -32,7 +36,7 @@ def materialization_of(name: str, config: Mapping[str, Any]) -> Materialization:
     """Return what a model of this name and configuration stores."""
     kind = KINDS.get(config.get("materialized") or "", View)
     options = {option: config.get(option) for option in kind.option_names()}
-    configured: dict[str, Any] = {name: value for name, value in options.items() if value or value is False}
+    configured = {name: value for name, value in options.items() if value not in (None, "", [], {}, ())}
     for option in kind.column_options:
         if option in configured:
             configured[option] = columns_named(configured[option])

@@ -4,6 +4,7 @@
   anything but a struct is one column `value`. `Function.returns` is then the struct of one row.
 - A function whose parameters are `(key, rows, state)` has keyed state: `rows: Iterator[Row]`, and a
   dataclass (or another struct) for `state`. The parameter `rows` has the type of one row.
+- A function that takes a batch of rows (`project/batch_functions.py`) is for models, not for SQL.
 - A function with an error is included, with UNKNOWN for types that can't be determined, so that the SQL
   that calls it is checked as far as possible.
 """
@@ -17,6 +18,7 @@ from msgspec import structs
 from millstream.core import types
 from millstream.core.errors import Diagnostic, DiagnosticNote
 from millstream.core.text import FileText
+from millstream.project.batch_functions import batch_function
 from millstream.project.changing_calls import changing_call
 from millstream.project.digests import FunctionDigests
 from millstream.project.imports import imports_of, unknown_in
@@ -66,7 +68,7 @@ def read_functions(text: FileText) -> tuple[tuple[Function, ...], list[Diagnosti
         digest, statements = digests.of(node)
         imports = tuple(dict.fromkeys(imports_of(statements, module.text.path)))
         errors += _unknown(module, statements)
-        function = _function(module, node, hints, digest)
+        function = batch_function(module, node, hints, digest) or _function(module, node, hints, digest)
         changing = changing_call(statements)
         functions[node.name] = structs.replace(function, imports=imports, changing=changing)
     errors = [*dict.fromkeys(errors), *hints.errors]  # several functions can use one statement

@@ -7,8 +7,17 @@ from typing import Annotated, Any, Literal, get_args
 from msgspec import Struct
 
 from millstream.formats.registry import DEFAULT_FORMAT, FormatName, Framing
+from millstream.outputs.python.declaration import RETRIES, InEnvironments, OnFailure
 from millstream.outputs.registry import KINDS, Word
-from millstream.project.shapes import Duration, DurationOrAll, Positive, Size, TopicName, describe_key
+from millstream.project.shapes import (
+    Duration,
+    DurationOrAll,
+    NotNegative,
+    Positive,
+    Size,
+    TopicName,
+    describe_key,
+)
 from millstream.stores.registry import DEFAULT, StoreName
 
 Guarantee = Literal["at_least_once", "exactly_once"]
@@ -70,7 +79,10 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
     )
     key: Annotated[
         str | list[str] | None,
-        describe_key("sink: the column that becomes the record's key, or a list of columns"),
+        describe_key(
+            "sink: the column that becomes the record's key, or a list of columns; python: the columns that "
+            "identify a row that can change"
+        ),
     ] = None
     key_format: Annotated[
         FormatName | None,
@@ -155,6 +167,29 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
         describe_key(
             "append-only table: a row that matches delete_when deletes the rows before it that have the same "
             "values in these columns"
+        ),
+    ] = None
+    write: Annotated[
+        str | None, describe_key("python: the function of a file of macros/ that gets the rows of each batch")
+    ] = None
+    retries: Annotated[
+        NotNegative | None,
+        describe_key(
+            "python: how often a failed call is repeated, after pauses of 1, 2, 4 … seconds; by default "
+            f"{RETRIES}"
+        ),
+    ] = None
+    on_failure: Annotated[
+        OnFailure | None,
+        describe_key(
+            "python: after the last retry, stop: the query fails (default), or dead_letter: the rows become "
+            "dead letters"
+        ),
+    ] = None
+    environments: Annotated[
+        InEnvironments | None,
+        describe_key(
+            "python: call: isolated environments call the function, too; skip (default): they do not"
         ),
     ] = None
     retention: Annotated[Duration | None, describe_key("table: how long a row is kept, by event time")] = None

@@ -42,6 +42,7 @@ DurationOrAll = Annotated[
     Meta(pattern=f"^(all|{PATTERN})$", title="a duration, or all", examples=["30 days", "all"]),
 ]
 Positive = Annotated[int, Meta(ge=1, title="a whole number from 1")]
+NotNegative = Annotated[int, Meta(ge=0, title="a whole number from 0")]
 Rate = Annotated[float, Meta(gt=0, title="a number above 0")]
 Share = Annotated[float, Meta(gt=0, le=1, title="a number above 0, at most 1")]
 Size = Annotated[str, Meta(pattern=r"^\d+ ?([kKmMgG][bB]?)$", title="a size", examples=["512 MB"])]

@@ -312,6 +312,8 @@ class Function(Struct, frozen=True):
     """Where code that runs on import may change any name that it reads: a file and line, if anywhere."""
     changing: str = ""
     """What it, or what it uses of the project, calls that gives another value each time: `time.time`."""
+    batches: str = ""
+    """It writes batches of rows, which are of this class: `pyarrow.Table`. SQL can't call it."""
 
     @property
     def logs(self) -> bool:

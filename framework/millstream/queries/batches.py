@@ -10,7 +10,13 @@ from msgspec.structs import replace
 from millstream.core.expressions import Expression, quote_name, replace_columns
 from millstream.core.types import BOOLEAN
 from millstream.plan.nodes import Node, Output
-from millstream.queries.checks import check_rows, counting_sql, failing_rows_sql, sends_dead_letters
+from millstream.queries.checks import (
+    check_rows,
+    counting_sql,
+    failed_rows,
+    failing_rows_sql,
+    sends_dead_letters,
+)
 from millstream.queries.emit.draft import Draft
 from millstream.queries.emit.fuse import unused_name
 from millstream.queries.emit.names import node_name
@@ -37,6 +43,8 @@ class OutputSql(Struct, frozen=True):
     """Shows the rows that stop the query."""
     dead_letters: str = ""
     """Records of the rows that are sent to dead letters."""
+    failed_sql: str = ""
+    """The rows as dead letters, in case that they can't be written."""
 
 
 class Batches(Struct, frozen=True):
@@ -112,10 +120,12 @@ def _delivery(
     draft = emitted.finals[0].draft
     ctes = [*((branch,) if branch else ()), *emitted.ctes]
     stored = output.materialization
-    if output.checks or output.observed or (stored.sends_records and needs_columns(draft, output)):
+    recorded = stored.sends_records or stored.failed_to
+    if output.checks or output.observed or (recorded and needs_columns(draft, output)):
         draft = as_cte(draft, output.label or node_name(output), ctes, views)
     headers = output.keeps_headers or any(item.name.startswith("headers.") for item in output.extras)
-    look = RecordColumns(headers or sends_dead_letters([output]), output.timed)
+    letters = stored.failed_to or sends_dead_letters([output])
+    look = RecordColumns(bool(headers or letters), output.timed)
     rows, counts_sql, stops_sql, dead_letters = draft, "", "", ""
     if output.checks or output.observed:
         checked = check_rows(draft, output, look)
@@ -130,8 +140,10 @@ def _delivery(
     else:
         for item in output.extras:
             rows = _deleting(rows, item.expression) if item.name == "delete_when" else rows
+    failed = SelectWriter(failed_rows(rows, output, look), views.of).text() if stored.failed_to else ""
     sql = write_statement(ctes, SelectWriter(rows, views.of).text())
-    return OutputSql(sql, rows.deleted is not None, counts_sql, stops_sql, dead_letters)
+    failed_sql = write_statement(ctes, failed) if failed else ""
+    return OutputSql(sql, rows.deleted is not None, counts_sql, stops_sql, dead_letters, failed_sql)
 
 
 def _deleting(draft: Draft, when: Expression) -> Draft:

@@ -208,6 +208,9 @@ def build_query(
     called = maintaining_functions(order)
     decoding, encoding = decoding_calls(order, fails_by), encoding_functions(recipe.outputs)
     functions = _functions(order, decoding)
+    writing = tuple(
+        name for output in live if output.materialization.alone for name in output.materialization.functions
+    )
     # Stored models come first.
     stored = (output.model for output in live)
     models = dict.fromkeys((*stored, *(model for node in order for model in node.models)))
@@ -237,7 +240,7 @@ def build_query(
         output_mode="update" if recipe.update else "append",
         signature=of_models(signature, frozenset(output.model for output in live)),
         memory=estimate_memory(recipe.outputs, operators, settings.distinct, settings.rows_per_second),
-        functions=tuple(dict.fromkeys((*functions, *called))),
+        functions=tuple(dict.fromkeys((*functions, *called, *writing))),
         decoders=decoding,
         encoders=encoding,
         chained=has_chain(order),
@@ -291,6 +294,7 @@ def _deliveries(
                 output_rows.counts_sql,
                 stops,
                 output_rows.stops_sql,
+                output_rows.failed_sql,
             )
         )
         if sends_dead_letters([output]):
@@ -341,8 +345,19 @@ def _target(output: Output) -> Target:
             output.model, output.keys, output.columns, options, tests, meters, log, drops, versions, counted
         )
     if stored.stored_as:
-        columns = output.columns
-        return WriterOutput(output.model, stored.word, columns, options, tests, meters, log, drops, counted)
+        return WriterOutput(
+            output.model,
+            stored.word,
+            output.keys if traits_of(output.input).mode == "upsert" else (),
+            output.columns,
+            options,
+            tests,
+            meters,
+            log,
+            drops,
+            counted,
+            dead_letter_topic(output) if stored.failed_to else "",
+        )
     return ViewOutput(output.model, output.columns)
 
 

@@ -165,19 +165,30 @@ def _dead_letter(
     position_alias: str | None,
     sent: Sequence[tuple[RowCheck, Expression]],
 ) -> Draft:
-    rejected = select_records(rows, output, look, position_alias)
     names: list[Piece] = []
     for check, wrong in sent:
         names += [", if(", *wrong.pieces, f", {sql_literal(check.name)}, null)"]
-    name = sql_literal(output.model.name)
     model = sql_literal(f"{output.model.name}: test ")
     reason = ("cast(concat(", model, ", concat_ws(', '", *names, ")) as binary)")
+    named: tuple[Piece, ...] = (f", named_struct('key', '{REASON}', 'value', ", *reason, ")")
+    failed = any_of([[wrong] for _, wrong in sent], BOOLEAN)
+    letters = _as_letters(select_records(rows, output, look, position_alias), output, named)
+    return replace(letters, where=(*rows.where, failed))
+
+
+def failed_rows(rows: Draft, output: Output, look: RecordColumns) -> Draft:
+    """Return all rows of an output as dead letters, without the reason, which is not known yet."""
+    return _as_letters(select_records(rows, output, look), output)
+
+
+def _as_letters(rejected: Draft, output: Output, reason: tuple[Piece, ...] = ()) -> Draft:
+    """Return the records of rows that are not stored as dead letters."""
+    name = sql_literal(output.model.name)
     before = rejected.items["headers"]
     headers = (
         *("concat(coalesce(", *before.pieces, f", cast(array() as {HEADERS})), array("),
         *_time_header(rejected),
-        *(f"named_struct('key', '{MODEL}', 'value', cast({name} as binary)), "),
-        *(f"named_struct('key', '{REASON}', 'value', ", *reason, ")))"),
+        *(f"named_struct('key', '{MODEL}', 'value', cast({name} as binary))", *reason, "))"),
     )
     items = {
         **rejected.items,
@@ -186,8 +197,7 @@ def _dead_letter(
     }
     # A dead letter has the time at which it is sent.
     items.pop("timestamp", None)
-    failed = any_of([[wrong] for _, wrong in sent], BOOLEAN)
-    return replace(rejected, items=items, where=(*rows.where, failed))
+    return replace(rejected, items=items)
 
 
 def _time_header(record_rows: Draft) -> tuple[Piece, ...]:

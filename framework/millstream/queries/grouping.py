@@ -49,7 +49,7 @@ def group_branches(
         options = branch.output.group, branch.output.producer
         alone = grouping == "off" or (branch.states and grouping == "stateless")
         # A model that joins a query is run over rows that change meanwhile.
-        alone = alone or branch.output.sends_changes
+        alone = alone or branch.output.sends_changes or branch.output.materialization.alone
         if alone or not branch.scans:
             key = "single", (branch.model,)
         elif not branch.states:
@@ -167,6 +167,8 @@ def _separations(groups: list[BranchGroup], roots: Mapping[int, int]) -> list[Se
 def _reason(one: OutputBranch, other: OutputBranch) -> str:
     if one.output.sends_changes or other.output.sends_changes:
         return "emit='changes' needs each change from the first row on, and so a query of its own"
+    if one.output.materialization.alone or other.output.materialization.alone:
+        return "what is written by Python can wait or fail, and so has a query of its own"
     if one.output.group != other.output.group:
         return f"its option 'group' is '{one.output.group or 'none'}'"
     if one.output.producer != other.output.producer:

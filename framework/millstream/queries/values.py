@@ -269,6 +269,8 @@ class WriterOutput(_Output, frozen=True, tag="writer"):
     model: NodeId
     writer: str
     """The word of its materialization, whose folder has what writes it."""
+    keys: tuple[str, ...] = ()
+    """The key of rows that can change, of which a batch has only the newest."""
     columns: tuple[Column, ...] = ()
     options: dict[str, Any] = {}
     tests: tuple[NodeId, ...] = ()
@@ -276,6 +278,8 @@ class WriterOutput(_Output, frozen=True, tag="writer"):
     log: RowLog | None = None
     drops_by: dict[NodeId, str] = {}
     counted: NodeId = NO_NODE
+    dead_letters: str = ""
+    """The topic for rows that can't be written; empty: the query stops."""
 
     written_as: ClassVar[WrittenAs] = "batch"
 
@@ -360,6 +364,8 @@ class OutputDelivery(Struct, frozen=True):
     """The tests that stop the query if a row fails."""
     stops_sql: str = ""
     """Shows the rows that fail these: the test, and a text of the row."""
+    failed_sql: str = ""
+    """The rows as dead letters, in case that they can't be written."""
 
     @property
     def table(self) -> TableOutput | None:
@@ -661,6 +667,7 @@ class Query(Struct, frozen=True):
         """The topics of its dead letters, also of those for records that are too large."""
         topics = [output.topic for output in self.dead_letters]
         topics += [sink.too_large.dead_letters for sink in self.sinks if sink.too_large is not None]
+        topics += [output.dead_letters for output in self.outputs if isinstance(output, WriterOutput)]
         return tuple(dict.fromkeys(topic for topic in topics if topic))
 
     @property

@@ -17,6 +17,11 @@ from millstream.sql.value import Value, computed_value
 def call_python(evaluator: Evaluator, node: exp.Anonymous, function: Function) -> Value:
     evaluator.findings.called.add(function.name)
     evaluator.findings.marks.call(node, python=function.name, impure=bool(function.changing))
+    if function.batches:
+        message = f"{function.name}() writes batches of rows, so SQL can't call it"
+        remedy = f"let it write this model: config(materialized='python', write='{function.name}')"
+        evaluator.findings.report(node, "MS415", message, remedy)
+        return computed_value(function.returns, [], nullable=True)
     if function.table:
         message = f"{function.name}() returns rows, so it can't be used inside an expression"
         evaluator.findings.report(node, "MS415", message, f"write `from …, lateral {function.name}(…) as t`")

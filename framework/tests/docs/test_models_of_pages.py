@@ -12,7 +12,7 @@ from millstream.testing.session import TestSession
 pytestmark = [pytest.mark.usefixtures("first_spark"), SPARK_WARNINGS]
 PAGES = {
     name: (ROOT / f"docs/{name}.md").read_text()
-    for name in ("recipes", "kafka_streams", "dbt", "versions", "sources", "lake")
+    for name in ("recipes", "kafka_streams", "dbt", "versions", "sources", "lake", "writers")
 }
 UNTESTED = {
     "recipes": {"sales_per_hour"},
@@ -21,6 +21,7 @@ UNTESTED = {
     "versions": {"all_orders", "customers"},
     "sources": set(),
     "lake": set(),
+    "writers": set(),
 }
 """Models that only others read."""
 PROFILES = 'recipes: {target: local, outputs: {local: {master: "local[2]", kafka: embedded}}}\n'

@@ -73,4 +73,5 @@ def test_a_writer_gets_each_batch_with_what_identifies_it(spark, monkeypatch):
     )
     write(spark.range(2), 7)
     ((rows, options, batch),) = written
-    assert ({row.id for row in rows}, options, batch) == ({1, 2}, {"url": "http://localhost"}, "q/1/7")
+    assert ({row.id for row in rows}, options) == ({1, 2}, {"url": "http://localhost"})
+    assert (batch.model, batch.id, batch.is_repeated) == ("called", "called/1/7", False)

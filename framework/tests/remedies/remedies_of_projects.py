@@ -52,6 +52,7 @@ PROJECT_CASES = [
 
 PYTHON = "macros/more.py"
 TYPED = "from dataclasses import dataclass\n@dataclass\nclass Row:\n    a: int\n"
+WRITER = "import millstream\nimport pyarrow\ndef send_rows(rows: pyarrow.Table, batch: millstream.Batch) -> None:\n    pass\n"
 ROWS = "from collections.abc import Iterator\n" + TYPED
 STATE = ROWS + "@dataclass\nclass State:\n    n: int = 0\n"
 GENERATOR = "from datetime import datetime\nfrom random import Random\ndef events(random: Random, now: datetime):\n    yield 'a', {'amount': 1}\n"
@@ -100,6 +101,12 @@ PROJECT_CASES += [
     ProjectCase("MS114", "or give a default: env_var('NAME', 'default')", "profiles.yml", PROFILES.replace("{}}", "{master: \"{{ env_var('NO_SUCH_MASTER') }}\"}}"), PROFILES.replace("{}}", "{master: \"{{ env_var('NO_SUCH_MASTER', 'local[2]') }}\"}}")),
     ProjectCase("MS108", "add `schema: schemas/t.avsc`", "models/t.yml", topic("format: avro"), topic("format: avro, schema: schemas/t.avsc"), fixed={"schemas/t.avsc": AVRO}),
     ProjectCase("MS123", "remove the type here", "models/t.yml", topic("format: avro, schema: schemas/r.avsc, columns: [{name: a, type: int}]"), topic("format: avro, schema: schemas/r.avsc, columns: [{name: a}]"), {"schemas/r.avsc": AVRO}),
+    ProjectCase("MS132", "did you mean 'send_rows'?", "models/m.sql", model("materialized='python', write='send_row'"), model("materialized='python', write='send_rows'"), {PYTHON: WRITER}),
+    ProjectCase("MS132", "name it: config(write='send_rows')", "models/m.sql", model("materialized='python'"), model("materialized='python', write='send_rows'"), {PYTHON: WRITER}),
+    ProjectCase("MS132", "write `def send_rows(rows: pyarrow.Table, batch: millstream.Batch) -> None:` into a file", "models/m.sql", model("materialized='python', write='send_rows'"), model("materialized='python', write='send_rows'"), fixed={"macros/writers.py": WRITER}),
+    ProjectCase("MS132", "let it have the signature", PYTHON, "def send_rows(x: int) -> int:\n    return x\n", WRITER, {"models/m.sql": model("materialized='python', write='send_rows'")}),
+    ProjectCase("MS326", "write `def send_rows(rows: pyarrow.Table, batch: millstream.Batch) -> None:`", PYTHON, WRITER.replace(", batch: millstream.Batch", ""), WRITER),
+    ProjectCase("MS415", "let it write this model", "models/m.sql", MODEL.replace("user_id", "send_rows(user_id) as x"), model("materialized='python', write='send_rows'"), {PYTHON: WRITER}),
     ProjectCase("MS129", "did you mean 'decode_order'?", "models/t.yml", topic("format: 'python:decode_ordr'"), topic("format: 'python:decode_order'"), {PYTHON: DECODED}),
     ProjectCase("MS129", "return a dataclass, a TypedDict or a NamedTuple", PYTHON, DECODED.replace("-> Order", "-> int").replace("Order(1)", "1"), DECODED, {"models/t.yml": topic("format: 'python:decode_order'")}),
     ProjectCase("MS129", "write `def decode_order(value: bytes) -> Order:`", PYTHON, DECODED.replace("value: bytes", "value: str"), DECODED, {"models/t.yml": topic("format: 'python:decode_order'")}),

@@ -76,4 +76,8 @@ MS325 Function that can't run natively
     YAML says `runs: native` of this function, but it contains something that isn't translated to code for the
     JVM. The error points to it. Write it in another way, or remove `runs: native`: the function then runs in
     Python, with the same results.
+MS326 Signature of a function that writes batches
+    A function with a parameter `pyarrow.Table`, `pandas.DataFrame` or `millstream.Batch` writes batches of
+    rows: its signature is `(rows: pyarrow.Table, batch: millstream.Batch) -> None`, or the same with
+    `pandas.DataFrame`.
 """)

@@ -76,4 +76,8 @@ MS130 Invalid name of an environment
     most 40 lower-case letters and digits, with single `-` or `_` between them.
 MS131 Kind of source not installed
     A package adds this kind of source, and is not installed in this environment.
+MS132 No function that writes the rows
+    A model with `materialized='python'` names the function that gets its rows in `write`. The project has no
+    function of this name, or one that SQL calls: it must take `(rows: pyarrow.Table, batch:
+    millstream.Batch)`.
 """)

@@ -44,7 +44,8 @@ MS861 A Python function failed
     the function, the model, the record, and the line that raised. Fix the function, or set `on_bad_record` of
     the model or its source to `skip` or `dead_letter`. Within and above a window, an aggregate or a join, and
     in tables, the record is no longer known: a failing function always stops the query, and the message names
-    the group, or what the row was joined by.
+    the group, or what the row was joined by. If the function writes the rows of a model, the batch is handed
+    over again when the query starts again; `on_failure='dead_letter'` sends its rows to dead letters instead.
 MS862 A record can't be decoded
     The topic or file holds a record that does not match the source's declaration, and `on_bad_record` is
     `fail`. The message says where the record is. Fix the producer of such records, or the file; or set `skip`

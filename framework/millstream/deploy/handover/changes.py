@@ -76,10 +76,20 @@ def _unnamed(operators: Iterable[StatefulOperator]) -> tuple[StatefulOperator, .
     return tuple(replace(operator, name="") for operator in operators)
 
 
-def check_chains(queries: Sequence[Query], stages: Sequence[Stage]) -> None:
-    """Refuse a rebuild over a topic that is rebuilt too: its new records exist only after the swap."""
-    if diagnostics := list(_chains(queries, rebuilt_queries(stages))):
+def check_rebuilds(queries: Sequence[Query], stages: Sequence[Stage]) -> None:
+    """Refuse a rebuild over a topic that is rebuilt too: its new records exist only after the swap.
+
+    Refuse one whose rows nothing holds back until then.
+    """
+    names = rebuilt_queries(stages)
+    if diagnostics := [*_chains(queries, names), *_written_by_kinds(queries, names)]:
         raise MillstreamError(*diagnostics)
+
+
+def _written_by_kinds(queries: Sequence[Query], names: Collection[str]) -> Iterator[Diagnostic]:
+    for query in queries:
+        if query.name in names and any(output.written_as == "batch" for output in query.outputs):
+            yield _refused(f"{query.title} is rebuilt, and its function would get rows of both versions")
 
 
 def _chains(queries: Sequence[Query], names: Collection[str]) -> Iterator[Diagnostic]:
@@ -88,6 +98,9 @@ def _chains(queries: Sequence[Query], names: Collection[str]) -> Iterator[Diagno
         for source in query.sources if query.name in names else ():
             writer = writers.get(source.relation)
             if writer is not None and writer.name != query.name:
-                message = f"{query.title} reads the topic of {writer.title}, and both are rebuilt"
-                remedy = "stop the run, run `millstream apply`, and start the run again"
-                yield Diagnostic("MS898", f"the run can't continue with this change: {message}", None, remedy)
+                yield _refused(f"{query.title} reads the topic of {writer.title}, and both are rebuilt")
+
+
+def _refused(why: str) -> Diagnostic:
+    remedy = "stop the run, run `millstream apply`, and start the run again"
+    return Diagnostic("MS898", f"the run can't continue with this change: {why}", None, remedy)

@@ -30,7 +30,7 @@ from millstream.deploy.checkpoints.splitting import apply_splits
 from millstream.deploy.checkpoints.swap import swap_together
 from millstream.deploy.engine import Engine, record_environment
 from millstream.deploy.handover.catch_up_version import CatchUpVersion
-from millstream.deploy.handover.changes import changed_queries, check_chains
+from millstream.deploy.handover.changes import changed_queries, check_rebuilds
 from millstream.deploy.handover.query_exchange import NEXT_BATCH, halt_queries, take_over
 from millstream.deploy.handover.values import DeployFinished
 from millstream.deploy.live.live_queries import LiveQueries
@@ -64,7 +64,7 @@ def deploy_version(live: LiveQueries, engine: Engine, go_on: GoOn) -> DeployFini
     """Replace the running version of a project by another one, which is loaded."""
     queries = list(engine.job.physical.queries)
     stages = stages_of_queries(engine, queries, [query.name for query in live.queries])
-    check_chains(queries, stages)
+    check_rebuilds(queries, stages)
     _check_records(engine, queries, stages)
     changed = changed_queries(live.running, engine, live.queries, stages)
     applied = begin_stages(engine, queries, stages)

@@ -27,6 +27,7 @@ from millstream.formats.python import calling, checks
 from millstream.formats.python.expected_types import expected_fields
 from millstream.formats.sql import BAD, BAD_TYPE
 from millstream.native import Translation
+from millstream.project.batch_functions import TABLE
 from millstream.project.contents import content_of
 from millstream.project.values import Function, Project
 from millstream.queries.emit.draft import LOCATED
@@ -55,8 +56,8 @@ def register_functions(
     """
     for name in names:
         function = project.functions[name]
-        if function.keyed:
-            continue  # a separate step calls it
+        if function.keyed or function.batches:
+            continue  # a separate step calls it, or what delivers the rows
         source = source_of(project, function)
         returned_type = _returned(function)
         arrow = to_arrow_type(DataType.fromDDL(returned_type), timezone="UTC")
@@ -109,6 +110,16 @@ def register_decoders(
             driver=os.getpid(),
         )
         session.udf.register(call.name, _udf(decode, returned_type).asNondeterministic())
+
+
+def batch_writer(project: Project, name: str) -> Callable[..., Any]:
+    """Return a function of the project that writes batches; it is called with an Arrow table.
+
+    Each call has a DataFrame of its own, which the function may change.
+    """
+    function = project.functions[name]
+    write = getattr(user_code.module_of(source_of(project, function)), name)
+    return write if function.batches == TABLE else lambda rows, batch: write(rows.to_pandas(), batch)
 
 
 def _udf(call: Callable[..., Any], returns: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
 from typing import Any
@@ -21,10 +21,14 @@ from millstream.engine.queries.row_tests import CountsByBatch, run_row_checks
 from millstream.engine.queries.small_batches import MOST, BatchInterpretation, evaluate_batch, plan_small
 from millstream.outputs.kinds import BATCH
 from millstream.outputs.registry import writer_of
+from millstream.outputs.writing import WriterBatch, no_function
+from millstream.queries.checks import count_name
+from millstream.queries.dead_letters import REASON
 from millstream.queries.values import (
     OutputDelivery,
     PerBatch,
     TableOutput,
+    WriterOutput,
     sinks_in,
 )
 from millstream.stores.session_settings import takes_fast_paths
@@ -53,6 +57,10 @@ class BatchWriter(Struct, frozen=True):
     """Removes records that another version has sent."""
     exactly_once: ExactlyOnce | None = None
     """Sends records in transactions, if the query does that."""
+    function: Callable[[str], Callable[..., Any]] = no_function
+    """Loads a function of the project that writes batches."""
+    environment: str = ""
+    """The isolated environment; empty in production."""
     sizes: RecordSizes | None = None
     """What happens to records that are larger than Kafka accepts; None: the query stops."""
     sent_as: Callable[[int | None], str] | None = None
@@ -75,7 +83,7 @@ class BatchWriter(Struct, frozen=True):
 def batch_function(delivery: PerBatch, stores: BatchWriter) -> Callable[[DataFrame, int], None]:
     """Return a function that stores a batch: tables first, so that readers of the records find their rows."""
     tables = any(output.target.written_as in {"row", "batch"} for output in delivery.deliveries)
-    several = len(delivery.deliveries) > 1 or any(output.counts_sql for output in delivery.deliveries)
+    several = len(delivery.deliveries) > 1 or any(o.counts_sql or o.failed_sql for o in delivery.deliveries)
 
     def each_batch(batch: DataFrame, number: int) -> None:
         again = number == stores.again
@@ -114,13 +122,49 @@ def store_batch(
         _store(rows, table, stores, number, small=small)
     if stores.check is not None:
         stores.check(rows.sparkSession, number)
-    for output in delivery.deliveries:
-        if output.target.writer:
-            write = writer_of(output.target.writer)
-            write(rows.sparkSession.sql(output.sql), output.target.options, _sent_as(stores, number))
+    records = [
+        letters
+        for output in delivery.deliveries
+        if (letters := _write(rows.sparkSession, output, stores, number)) is not None
+    ]
     if sinks:
-        records = _together(rows.sparkSession, sinks)
-        write_records(records if stores.only is None else stores.only(records), stores, number)
+        sent = _together(rows.sparkSession, sinks)
+        records.insert(0, sent if stores.only is None else stores.only(sent))
+    if records:
+        write_records(_all_of(records), stores, number)
+
+
+def _write(
+    session: SparkSession, delivery: OutputDelivery, stores: BatchWriter, number: int
+) -> DataFrame | None:
+    """Let a kind of output write its rows; return those that it could not write, as dead letters."""
+    output = delivery.target
+    if not isinstance(output, WriterOutput):
+        return None
+    rows, model = session.sql(delivery.sql), output.model.name
+    if output.keys:
+        rows = latest_rows(rows, output.keys, None)
+        rows = rows if delivery.deletes else rows.withColumn("_deleted", f.lit(False))
+    reason = writer_of(output.writer)(
+        rows,
+        output.options,
+        WriterBatch(
+            model,
+            f"{model}/{_sent_as(stores, number).partition('/')[2]}",
+            number == stores.again,
+            stores.environment,
+            stores.function,
+        ),
+    )
+    if reason is None:
+        return None
+    letters = session.sql(delivery.failed_sql)
+    count = letters.count()
+    counts = {count_name("dead_letters", output.model): count, count_name("rows", output.model): -count}
+    stores.counted.add_up(number, counts)
+    value = f.lit(reason).cast("binary")
+    why = f.array(f.struct(f.lit(REASON).alias("key"), value.alias("value")))
+    return letters.withColumn("headers", f.concat("headers", why))
 
 
 def sink_records(session: SparkSession, delivery: PerBatch) -> DataFrame | None:
@@ -131,8 +175,11 @@ def sink_records(session: SparkSession, delivery: PerBatch) -> DataFrame | None:
 
 def _together(session: SparkSession, sinks: Sequence[OutputDelivery]) -> DataFrame:
     """Return the records of all topics, which are written together."""
-    parts = (session.sql(sink.sql) for sink in sinks)
-    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+    return _all_of(session.sql(sink.sql) for sink in sinks)
+
+
+def _all_of(records: Iterable[DataFrame]) -> DataFrame:
+    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), records)
 
 
 def in_turn(work: Callable[[DataFrame, int], None], stores: BatchWriter) -> Callable[[DataFrame, int], None]:

@@ -179,6 +179,8 @@ class _Queries:
     def _share_query(self, one: Output, other: Output) -> bool:
         if self._queries != "shared" or one.sends_changes or other.sends_changes:
             return False
+        if one.materialization.alone or other.materialization.alone:
+            return False
         return (one.group, one.producer, one.state_store) == (other.group, other.producer, other.state_store)
 
 

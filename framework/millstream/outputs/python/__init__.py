@@ -1,0 +1,1 @@
+"""Models whose rows a Python function of the project writes, batch by batch."""
