@@ -75,7 +75,7 @@ def redis_server(folder):
     command = ["redis-server", "--port", "0", "--unixsocket", str(socket), "--save", "", "--dir", str(folder)]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
-        while "Ready to accept connections" not in (line := server.stdout.readline()):
+        while "ready to accept connections" not in (line := server.stdout.readline()).lower():
             assert line, "Redis ended"
         yield f"unix://{socket}"
     finally:
