@@ -203,13 +203,14 @@ def _contradictions(config: ModelConfig, model_options: Layer) -> list[Diagnosti
     diagnostics: list[Diagnostic] = []
     kind_of_model = KINDS[config.materialized]
     allowed = kind_of_model.option_names()
-    for word, kind in KINDS.items():
-        for name in kind.option_names():
-            if name in model_options and model_options[name].value is not None and name not in allowed:
-                message = f"'{name}' is an option of a {word}, but this model is a {config.materialized}"
-                instead = _OF_TABLES.get(name) if kind_of_model.sends_records else None
-                remedy = instead or f"set materialized='{word}', or remove '{name}'"
-                diagnostics.append(_diagnostic(model_options[name], message, remedy, "MS121"))
+    # If several kinds have an option, the first one is the usual one.
+    kinds = {name: word for word, kind in reversed(KINDS.items()) for name in kind.option_names()}
+    for name, word in kinds.items():
+        if name in model_options and model_options[name].value is not None and name not in allowed:
+            message = f"'{name}' is an option of a {word}, but this model is a {config.materialized}"
+            instead = _OF_TABLES.get(name) if kind_of_model.sends_records else None
+            remedy = instead or f"set materialized='{word}', or remove '{name}'"
+            diagnostics.append(_diagnostic(model_options[name], message, remedy, "MS121"))
     if config.emit == CHANGES and not kind_of_model.sends_records and "emit" in model_options:
         message = f"emit='{CHANGES}' is for a sink, but this model is a {config.materialized}"
         remedy = "remove it: a sink that selects from this model can have it"

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 from msgspec import Struct
 
 from millstream.formats.registry import DEFAULT_FORMAT, FormatName, Framing
-from millstream.outputs.python.declaration import RETRIES, InEnvironments, OnFailure
+from millstream.outputs.python.declaration import RETRIES, InEnvironments, OnFailure, OnRebuild
 from millstream.outputs.registry import KINDS, Word
 from millstream.project.shapes import (
     Duration,
@@ -190,6 +190,13 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
         InEnvironments | None,
         describe_key(
             "python: call: isolated environments call the function, too; skip (default): they do not"
+        ),
+    ] = None
+    on_rebuild: Annotated[
+        OnRebuild | None,
+        describe_key(
+            "python: what a rebuild hands over of what the running version has read: replay: all rows again "
+            "(default), or skip: none"
         ),
     ] = None
     retention: Annotated[Duration | None, describe_key("table: how long a row is kept, by event time")] = None

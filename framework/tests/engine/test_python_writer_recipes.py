@@ -1,5 +1,6 @@
-"""The recipes of `docs/writers.md` write to real servers: Python's HTTP server, Redis."""
+"""The recipes of `docs/writers.md` write to real servers: Python's HTTP server, Redis, MariaDB."""
 
+import getpass
 import json
 import shutil
 import subprocess
@@ -7,6 +8,7 @@ import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import pymysql
 import pytest
 import redis
 from docs.test_models_of_pages import files_of
@@ -109,3 +111,54 @@ def test_redis_has_the_newest_totals(page, first_spark, monkeypatch, tmp_path_fa
         built(shop.root, first_spark)
         assert client.hgetall("totals:ann") == {b"orders": b"2", b"total": b"3000.0"}
         assert client.hgetall("totals:bob") == {b"orders": b"2", b"total": b"21.5"}
+
+
+@contextmanager
+def mysql_server(folder):
+    """A MariaDB server with the tables of the recipe; yield its socket."""
+    socket, user = folder / "mysql.sock", getpass.getuser()
+    common = ["--no-defaults", f"--datadir={folder / 'data'}", f"--user={user}"]
+    subprocess.run(
+        ["mariadb-install-db", *common, "--auth-root-authentication-method=normal", "--skip-test-db"],
+        check=True,
+        capture_output=True,
+    )
+    command = ["mariadbd", *common, f"--socket={socket}", "--skip-networking", f"--pid-file={folder / 'pid'}"]
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        while "ready for connections" not in (line := server.stderr.readline()):
+            assert line, "MariaDB ended"
+        with pymysql.connect(unix_socket=str(socket), user="root") as database, database.cursor() as cursor:
+            cursor.execute("create database shop")
+            cursor.execute("create table shop.order_log (order_id varchar(50), amount double)")
+            cursor.execute("create table shop.batches (id varchar(200) primary key)")
+        yield str(socket)
+    finally:
+        server.terminate()
+        server.communicate(timeout=60)
+
+
+@pytest.mark.skipif(shutil.which("mariadbd") is None, reason="MariaDB is not installed")
+def test_a_database_has_each_row_once_although_the_function_fails_after_its_transaction(
+    page, first_spark, monkeypatch, tmp_path_factory
+):
+    shop = page("models/order_log.sql", "macros/log_in_mysql.py")
+    failing = (
+        files_of("writers")["macros/log_in_mysql.py"]
+        + "    if not batch.is_repeated:\n        raise OSError\n"
+    )
+    shop.write("macros/log_in_mysql.py", failing)
+    with mysql_server(tmp_path_factory.mktemp("mysql")) as socket:
+        monkeypatch.setenv("MYSQL_SOCKET", socket)
+        monkeypatch.setenv("MYSQL_USER", "root")
+        send(shop.bootstrap, {"orders": [*ORDERS, ORDERS[0]]})
+        results, _ = built(shop.root, first_spark)
+        assert statuses(results) == {"order_log": "success"}
+        with (
+            pymysql.connect(unix_socket=socket, user="root", database="shop") as database,
+            database.cursor() as cursor,
+        ):
+            cursor.execute("select order_id, amount from order_log order by order_id")
+            assert cursor.fetchall() == (("o1", 1000.0), ("o1", 1000.0), ("o2", 20.0), ("o3", 2000.0))
+            cursor.execute("select count(*) from batches")
+            assert cursor.fetchall() == ((1,),)

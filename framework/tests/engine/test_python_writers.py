@@ -3,11 +3,16 @@
 import json
 
 import pytest
+from pyspark.sql import Observation
+from pyspark.sql import functions as f
 from support.runs import built, errors, headers, received, statuses
 from support.shops import event
 from support.spark import SPARK_WARNINGS
 
-from millstream.deploy.planning.intents import FullRefresh
+from millstream.deploy.planning.intents import Apply, FullRefresh
+from millstream.outputs.python.declaration import Python
+from millstream.outputs.python.spark import write
+from millstream.outputs.writing import WriterBatch
 
 pytestmark = SPARK_WARNINGS
 
@@ -146,3 +151,49 @@ def test_rows_that_change_come_as_the_newest_of_their_key_or_deleted(writers, fi
     first, second = rows("followed")
     assert first == {"a": {"id": 2, "_deleted": False}, "b": {"id": 3, "_deleted": False}}
     assert {user: row["_deleted"] for user, row in second.items()} == {"a": True, "b": True}
+
+
+def test_an_apply_that_rebuilds_hands_all_rows_over_again_or_starts_from_now(writers, first_spark):
+    sql = f"select user, sum(value) as total from {EVENTS} group by user"
+    for model, on_rebuild in (("replayed", "replay"), ("skipping", "skip")):
+        writers.model(model, f"{written(key='user', on_rebuild=on_rebuild)} {sql}")
+    writers.send(event(1), event(2, "b"))
+    built(writers.root, first_spark)
+    for model, on_rebuild in (("replayed", "replay"), ("skipping", "skip")):
+        writers.model(model, f"{written(key='user', on_rebuild=on_rebuild)} {sql.replace('sum', 'max')}")
+    writers.send(event(3, value=5.0))
+    results, events = built(writers.root, first_spark)
+    assert statuses(results) == {"replayed": "error", "skipping": "error"}
+    assert {diagnostic.code for diagnostic in errors(events)} == {"MS870"}
+    results, _ = built(writers.root, first_spark, intent=Apply({}))
+    assert statuses(results) == {"replayed": "success", "skipping": "success"}
+
+    def totals(model):
+        return [{row["user"]: row["total"] for row in call["rows"]} for call in calls(writers, model)]
+
+    first = {"a": 1.0, "b": 1.0}
+    assert totals("replayed") == [first, {"a": 5.0, "b": 1.0}]
+    # Its state has all rows, its function only what the running version had not read.
+    assert totals("skipping") == [first, {"a": 5.0}]
+    writers.send(event(4, "b", value=2.0))
+    built(writers.root, first_spark)
+    assert totals("skipping")[2:] == [{"b": 2.0}]
+    for model in ("replayed", "skipping"):
+        assert len({call["id"] for call in calls(writers, model)}) == 3
+
+
+@pytest.mark.parametrize(("environments", "called"), [("skip", []), ("call", ["alice"])])
+def test_an_environment_computes_all_rows_and_calls_no_function_unless_the_model_says_so(
+    spark, environments, called
+):
+    environments_of_calls, computed = [], Observation()
+    options = Python(write="send_rows", environments=environments).settings
+    batch = WriterBatch(
+        "sent",
+        "sent/1/0",
+        environment="alice",
+        function=lambda _: lambda _, batch: environments_of_calls.append(batch.environment),
+    )
+    write(spark.range(3).observe(computed, f.count("*").alias("rows")), options, batch)
+    assert environments_of_calls == called
+    assert computed.get == {"rows": 3}

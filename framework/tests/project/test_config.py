@@ -92,7 +92,7 @@ def test_dbt_s_plus_is_no_part_of_a_name():
         ({"materialised": "sink"}, "unknown option 'materialised'", "did you mean 'materialized'?"),
         (
             {"materialized": "snik"},
-            "'materialized' must be one of view, sink, table, not 'snik'",
+            "'materialized' must be one of view, sink, table, python, not 'snik'",
             "did you mean 'sink'?",
         ),
         (

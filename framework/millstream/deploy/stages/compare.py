@@ -71,7 +71,7 @@ def with_comparison(
     if snapshot is not None and not ends_or_reason:
         return context  # it was not compared, then killed
     if pending.ends is None:
-        _plan_first_batch(engine, rebuilt_query, context)
+        plan_first_batch(engine, rebuilt_query, context)
         if last_begun(files, spark) is None:
             return context  # there are no records
         cut_batch(files, spark, 0, ends_or_reason)
@@ -135,7 +135,7 @@ class _StopAfterPlanning:
         """Never called, since entering always raises."""
 
 
-def _plan_first_batch(engine: Engine, rebuilt_query: Query, context: QueryContext) -> None:
+def plan_first_batch(engine: Engine, rebuilt_query: Query, context: QueryContext) -> None:
     """Let Spark plan the offsets of the first batch without running it."""
     stores = replace(context.stores, turn=_StopAfterPlanning())
     try:

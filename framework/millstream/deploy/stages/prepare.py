@@ -33,6 +33,7 @@ from millstream.deploy.stages.compare import with_comparison
 from millstream.deploy.stages.dead_letters import with_dead_letters
 from millstream.deploy.stages.failed_models import leave_out, missing_from
 from millstream.deploy.stages.rebuild import begin_rebuild
+from millstream.deploy.stages.skipped_rows import without_earlier_rows
 from millstream.deploy.values import LeftOut
 from millstream.engine.queries.start import QueryContext
 from millstream.queries.commands import APPLY, full_refresh
@@ -79,7 +80,8 @@ def prepare_query(
             case Start(), _, OpenedCheckpoint():
                 ready = _ready(engine, query, opened, left_out)
             case Rebuild(), _, _:
-                ready = begin_rebuild(engine, query, applied.id if applied else "")
+                prepared, context = begin_rebuild(engine, query, applied.id if applied else "")
+                ready = prepared, without_earlier_rows(engine, query, prepared, context)
             case Compare(), (prepared, context), _:
                 replaced = applied.replaced if applied else ()
                 ready = prepared, with_comparison(engine, query, prepared, context, stage, replaced)

@@ -61,6 +61,8 @@ class BatchWriter(Struct, frozen=True):
     """Loads a function of the project that writes batches."""
     environment: str = ""
     """The isolated environment; empty in production."""
+    skipped: int | None = None
+    """The number of a batch whose rows are written by no kind: another version has written them."""
     sizes: RecordSizes | None = None
     """What happens to records that are larger than Kafka accepts; None: the query stops."""
     sent_as: Callable[[int | None], str] | None = None
@@ -142,6 +144,9 @@ def _write(
     if not isinstance(output, WriterOutput):
         return None
     rows, model = session.sql(delivery.sql), output.model.name
+    if number == stores.skipped:
+        rows.write.format("noop").mode("overwrite").save()  # or Spark would store no state
+        return None
     if output.keys:
         rows = latest_rows(rows, output.keys, None)
         rows = rows if delivery.deletes else rows.withColumn("_deleted", f.lit(False))

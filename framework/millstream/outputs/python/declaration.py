@@ -10,6 +10,7 @@ RETRIES = 3
 """How often a failed call is repeated by default."""
 OnFailure = Literal["stop", "dead_letter"]
 InEnvironments = Literal["skip", "call"]
+OnRebuild = Literal["replay", "skip"]
 
 
 class Python(Kind, frozen=True, tag_field="materialized", tag="python", omit_defaults=True):
@@ -22,6 +23,7 @@ class Python(Kind, frozen=True, tag_field="materialized", tag="python", omit_def
     retries: int | None = None
     on_failure: OnFailure | None = None
     environments: InEnvironments | None = None
+    on_rebuild: OnRebuild | None = None
     dead_letters: str = ""
     """The topic of dead letters, if an environment names it otherwise."""
 
@@ -49,6 +51,7 @@ class Python(Kind, frozen=True, tag_field="materialized", tag="python", omit_def
             "retries": RETRIES if self.retries is None else self.retries,
             "on_failure": self.on_failure or "stop",
             "environments": self.environments or "skip",
+            "on_rebuild": self.on_rebuild or "replay",
         }
 
     @property
