@@ -23,6 +23,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+from deltalake import DeltaTable
+
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "framework/tests"))
 
@@ -117,6 +120,8 @@ def compare(name: str, events: int, rounds: int, warm: int) -> None:
         root = (
             project(name, Path(folder) / "project") if (Path(folder) / "project").mkdir() is None else Path()
         )
+        hand_folder = Path(folder) / "by_hand"
+        hand_folder.mkdir()
         with shared_broker(root) as starting:
             bootstrap = starting.ready().address
             records = generated(events)
@@ -150,7 +155,9 @@ def compare(name: str, events: int, rounds: int, warm: int) -> None:
                 left = iter(prefixes[side])
 
                 def run() -> None:
-                    by_hand(name, spark, bootstrap, Path(tempfile.mkdtemp(dir=folder)), next(left), producer)
+                    by_hand(
+                        name, spark, bootstrap, Path(tempfile.mkdtemp(dir=hand_folder)), next(left), producer
+                    )
 
                 return run
 
@@ -170,7 +177,18 @@ def compare(name: str, events: int, rounds: int, warm: int) -> None:
                 for side, run in sides.items():
                     figures[side].append(measured(run))
             spark.stop()
+        print_files({"millstream": root, "by hand": hand_folder})
     print_medians(name, events, figures, differ)
+
+
+def print_files(sides: dict[str, Path]) -> None:
+    """Print the files of the last Delta table that each side has written, if it has any."""
+    for side, folder in sides.items():
+        logs = sorted(folder.rglob("_delta_log"), key=lambda log: log.stat().st_mtime)
+        if logs:
+            sizes = pa.table(DeltaTable(str(logs[-1].parent)).get_add_actions())["size_bytes"].to_pylist()
+            size_range = f"{min(sizes):,} to {max(sizes):,}"
+            print(f"  {side:15} {len(sizes)} files of {size_range} bytes, {sum(sizes):,} in all")
 
 
 def canonical(value: Any) -> Any:
