@@ -80,6 +80,13 @@ def test_readers_compute_the_rows_by_themselves(tmp_path):
     assert compiled(tmp_path, "", total=total, recent=recent).diagnostics == ()
 
 
+def test_a_reader_is_no_table_over_tables(tmp_path):
+    total = "{{ config(materialized='table', unique_key='type', refresh='full') }} select type, count(*) as n from {{ ref('raw') }} group by type"
+    (diagnostic,) = compiled(tmp_path, "", total=total).diagnostics
+    message = "'refresh' is for tables over tables: 'total' computes the rows of raw by itself"
+    assert (diagnostic.code, diagnostic.message, diagnostic.help) == ("MS548", message, "remove 'refresh'")
+
+
 EDITS = {
     "a filter": (SELECT, SELECT + " where amount > 3", "", "stored"),
     "a value": (SELECT, SELECT.replace("amount,", "amount + 1 as amount,"), "", "stored"),

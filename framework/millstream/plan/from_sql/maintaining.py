@@ -190,9 +190,8 @@ def misplaced_option(
         if _only_seeds(spec, around, known_traits):
             why, remedy = "reads only seeds", "remove it, and set materialized='view'"
         else:
-            views = all(map(around.inlined, others))
-            why = f"reads {names}, {'a view' if len(others) == 1 else 'views'}" if views else ""
-            why = why or f"reads {names} row by row"
+            inlined = all(map(around.inlined, others))
+            why = f"computes the rows of {names} by itself" if inlined else f"reads {names} row by row"
             remedy = inputs_as_tables(spec, around, known_traits) or "remove 'refresh'"
         message = f"'refresh' is for tables over tables: '{spec.name}' {why}"
         return PlanDiagnostic("MS548", message, remedy, spec.id, option="refresh", others=others)
