@@ -73,7 +73,8 @@ def _config(source: DeclaredSource) -> dict[str, Any]:
                 **{n: topic.options[n] for n in _TOPIC_OPTIONS if topic.options.get(n) is not None},
             }
         case RowSource():
-            return {"kind": source.kind, **source.settings, **source.options, **timed}
+            keyed = {"table": True, "key": list(source.keys)} if source.keys else {}
+            return {"kind": source.kind, **source.settings, **source.options, **keyed, **timed}
 
 
 def _functions_of(source: DeclaredSource) -> tuple[str, ...]:

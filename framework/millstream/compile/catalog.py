@@ -174,6 +174,7 @@ def _row_source(
         metadata=tuple(column for column, hidden in columns if hidden),
         derived=derived,
         watermark=(source.watermark.column, source.watermark.delay) if source.watermark else None,
+        unique_by=source.keys,
     )
 
 

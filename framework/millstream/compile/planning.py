@@ -25,7 +25,7 @@ from millstream.plan.from_sql.catalog import Catalog, ModelSpec, PlanDiagnostic
 from millstream.plan.from_sql.forms import check_forms
 from millstream.plan.from_sql.model import ModelBuilder, build_model
 from millstream.plan.from_sql.plan import relayed_traits, traits_for_readers, zone_of
-from millstream.plan.from_sql.row_sources import row_source_node
+from millstream.plan.from_sql.row_sources import rows_of
 from millstream.plan.from_sql.ties import check_ties
 from millstream.plan.from_sql.topics import can_relay, topic_node
 from millstream.plan.from_sql.values import PlanContext, VersionStream
@@ -67,7 +67,7 @@ class ProjectPlanner:
             node = stored_versions(topic, at_rest=False) if topic.versions else topic_node(topic)
             self.traits[id_] = KnownTraits().of(node)
         for id_, source in self.catalog.row_sources.items():
-            self.traits[id_] = KnownTraits().of(row_source_node(source))
+            self.traits[id_] = KnownTraits().of(rows_of(source))
 
     def check(
         self,

@@ -171,6 +171,8 @@ class RowSource(Struct, frozen=True, kw_only=True, tag="rows"):
     name: str
     location: Location
     columns: tuple[DeclaredColumn, ...] = ()
+    keys: tuple[str, ...] = ()
+    """The columns that identify its rows, if rows change; none if they only come."""
     watermark: DeclaredWatermark | None = None
     description: str = ""
     tags: tuple[str, ...] = ()

@@ -25,6 +25,7 @@ from millstream.plan.nodes import (
     Output,
     Project,
     RowsScan,
+    SourceScan,
     Stateful,
     TableScan,
     TopicScan,
@@ -126,6 +127,8 @@ class DependencyTrace:
                 return _NONE  # after an edit, its differences come as changes
             case TableScan() if (table := self._references.get(node.relation)) is not None:
                 return self._reference(table)
+            case SourceScan():
+                return _NONE  # its table, if it has one, is the reference above
             case RowsScan():
                 return self._relation(node.relation)
             case Binary():

@@ -80,7 +80,7 @@ def _trunk(node: Node) -> tuple[object, ...]:
         how = (node.format, node.on_bad_record, node.unique_by, node.key_type, node.key_format)
         return (node.input.fingerprint, *how)
     if isinstance(node, SourceScan):
-        return (node.relation, node.kind, node.settings)
+        return (node.relation, node.kind, node.settings, node.keys)
     return (id(node),)
 
 

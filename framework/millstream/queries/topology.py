@@ -183,7 +183,7 @@ def physical_of(
     references = reference_outputs(topology.plan, topology.catalog.references)
     settings = physical_settings(topology.catalog)
     # Of what an environment reads from production, the definitions count as well.
-    tables = reference_outputs(topology.signed, topology.catalog.topics)
+    tables = reference_outputs(topology.signed, topology.catalog.sources)
     return physical_plan(
         topology.plan, settings, lock, references, topology.signed, tables, only, cache=topology.cache
     )

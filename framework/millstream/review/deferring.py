@@ -68,7 +68,7 @@ def _stored(runs: Deployed) -> tuple[dict[NodeId, str], dict[NodeId, Offsets]]:
 def _topics(topology: Topology) -> Mapping[NodeId, str]:
     """Return the topics of all that the project stores, empty for tables."""
     outputs = {output.model: output.topic for output in topology.written.outputs}
-    return outputs | {id_: "" for id_ in topology.plan.tables if id_ in topology.catalog.topics}
+    return outputs | {id_: "" for id_ in topology.plan.tables if id_ in topology.catalog.sources}
 
 
 def _unfit(old: Topology, new: Topology) -> set[NodeId]:

@@ -55,6 +55,8 @@ def leaves_of(catalog: Catalog, seeds: Mapping[NodeId, str]) -> LeafMeanings:
     for id_, source in catalog.row_sources.items():
         rows[id_] = f"{source.kind} {source.settings}"
         columns[id_] = _columns_of_rows(source, functions)
+        if source.unique_by:
+            tables[id_] = f"{rows[id_]} {source.unique_by}"
     return LeafMeanings(rows, columns, tables)
 
 

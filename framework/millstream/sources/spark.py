@@ -19,7 +19,10 @@ class SparkSource(Protocol):
     """One source, in a session of Spark."""
 
     def stream(self) -> DataFrame:
-        """Return its rows as they come, with metadata columns; a checkpoint says where it continues."""
+        """Return its rows as they come, with metadata columns; a checkpoint says where it continues.
+
+        If they change, that is deleted and new rows, with `_deleted` and their order, `POSITION`.
+        """
 
     def after(self, position: Any, /) -> DataFrame:
         """Return the same without the rows before a position of another query."""

@@ -115,3 +115,15 @@ def test_columns_that_were_added_or_changed(lake, first_spark):
     write_deltalake(folder(lake), none, mode="append")
     diagnostic = failure(lake, first_spark)
     assert (diagnostic.code, "column amount: a value is missing" in diagnostic.message) == ("MS645", True)
+
+
+def test_a_table_with_a_key_needs_a_change_feed(lake, first_spark):
+    append(lake, (1, "ann", 2.5))
+    declare(lake, "key: id")
+    diagnostic = failure(lake, first_spark)
+    assert (diagnostic.code, diagnostic.location.path) == ("MS645", "models/lake.yml")
+    assert "no change feed" in diagnostic.message
+    DeltaTable(folder(lake)).alter.set_table_properties({"delta.enableChangeDataFeed": "true"})
+    append(lake, (2, "bob", 1.0))
+    good_build(lake, first_spark)
+    assert stored_ids(lake) == [1, 2]

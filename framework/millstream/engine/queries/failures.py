@@ -144,6 +144,12 @@ _FAILURES = (
     ),
     _KnownFailure(
         "MS645",
+        re.compile(r"\[DELTA_MISSING_CHANGE_DATA\]"),
+        lambda _: "the table recorded no changes for a while",
+        f"{_START_OVER}; keep its property delta.enableChangeDataFeed",
+    ),
+    _KnownFailure(
+        "MS645",
         re.compile(r"\[DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE\]"),
         lambda _: "the table that it has read was recreated",
         _START_OVER,
@@ -151,7 +157,8 @@ _FAILURES = (
     _KnownFailure(
         "MS645",
         re.compile(
-            r"\[DELTA_(?:SCHEMA_CHANGED|STREAMING_\w*SCHEMA)[\w.]*\][^\n]*?(?: version (\d+))?:?(?:\n|$)"
+            r"\[DELTA_(?:SCHEMA_CHANGED|CHANGE_DATA_FEED_INCOMPATIBLE|STREAMING_\w*SCHEMA)[\w.]*\]"
+            r"[^\n]*?(?: version (\d+))?:?(?:\n|$)"
         ),
         lambda match: "the columns of the table changed" + (f" in version {match[1]}" if match[1] else ""),
         f"continue, if columns were only added; otherwise, {_START_OVER}",

@@ -130,11 +130,15 @@ class Tables(Struct, frozen=True, eq=False):
         if topic is not None:
             node = stored_versions(topic, at_rest=True) if topic.versions else topic_node(topic, metadata=())
             return node.columns
+        if (source := self.catalog.row_sources.get(relation)) is not None:
+            return source.columns
         return model.columns if model is not None else ()
 
     def keys(self, relation: NodeId) -> tuple[str, ...]:
         if (topic := self.catalog.topics.get(relation)) is not None:
             return stored_versions(topic, at_rest=False).keys
+        if (source := self.catalog.row_sources.get(relation)) is not None:
+            return source.unique_by
         return self.catalog.models[relation].keys
 
     def view_as_changes(self, session: SparkSession, source: ChangesRead) -> None:

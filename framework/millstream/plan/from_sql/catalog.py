@@ -85,6 +85,8 @@ class RowSpec(Struct, frozen=True):
     derived: tuple[tuple[str, Expression], ...] = ()
     """Columns that are computed from others."""
     watermark: tuple[str, str] | None = None
+    unique_by: tuple[str, ...] = ()
+    """The key of rows that change; none if they only come."""
 
 
 class SeedSpec(Struct, frozen=True):
@@ -220,9 +222,9 @@ class Catalog(Struct, frozen=True):
         return self.environment is not None and self.environment.defers(relation)
 
     @property
-    def references(self) -> dict[NodeId, TopicSpec]:
-        """Return the topics that can be stored as tables of their newest rows."""
-        return {id_: topic for id_, topic in self.topics.items() if not self.defers(id_)}
+    def references(self) -> dict[NodeId, TopicSpec | RowSpec]:
+        """Return the sources that can be stored as tables of their newest rows."""
+        return {id_: source for id_, source in self.sources.items() if not self.defers(id_)}
 
     @property
     def sources(self) -> dict[NodeId, TopicSpec | RowSpec]:
@@ -234,11 +236,11 @@ class Catalog(Struct, frozen=True):
         return model.materialization.store if model is not None else None
 
     def store_of(self, relation: NodeId) -> str:
-        """Return the name of the store that keeps a table; reference topics are kept in the default one."""
+        """Return the name of the store that keeps a table; reference sources are kept in the default one."""
         model = self.models.get(relation)
         if (store := self.own_store(relation)) is not None:
             return store
-        if model is None and relation in self.topics:
+        if model is None and relation in self.sources:
             return DEFAULT
         locations: dict[str, str] = self.target.get("table_locations") or {}
         return locations.get("", DEFAULT).partition(" ")[0]
@@ -251,9 +253,11 @@ class Catalog(Struct, frozen=True):
     def can_rest(self, relation: NodeId) -> bool:
         """Return whether a relation can be read at rest, instead of row by row."""
         topic, model = self.topics.get(relation), self.models.get(relation)
+        rows = self.row_sources.get(relation)
         return (
             relation in self.seeds
             or bool(topic and topic.table)
+            or bool(rows and rows.unique_by)
             or bool(model and model.materialization.at_rest)
         )
 

@@ -19,7 +19,7 @@ from millstream.plan.from_sql.record_parts import (
     versions_of,
     with_relayed_time,
 )
-from millstream.plan.from_sql.row_sources import row_source_node
+from millstream.plan.from_sql.row_sources import newest_rows, row_source_node
 from millstream.plan.from_sql.shared_states import with_shared_states
 from millstream.plan.from_sql.topics import can_relay, relay_of, sink_node, topic_node
 from millstream.plan.from_sql.unchanged_nodes import UnchangedModels
@@ -213,7 +213,7 @@ class _Building:
                 return TableScan(relation=relation, columns=columns, label=topic.name)
             return topic_node(topic)
         if source := self.catalog.row_sources.get(relation):
-            return row_source_node(source)
+            return newest_rows(source, at_rest=at_rest) if source.unique_by else row_source_node(source)
         if seed := self.catalog.seeds.get(relation):
             return SeedScan(relation=relation, columns=seed.columns, label=seed.name)
         model = self.catalog.models[relation]

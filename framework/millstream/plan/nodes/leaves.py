@@ -67,6 +67,8 @@ class SourceScan(RowsScan, frozen=True, eq=False, kw_only=True):
     """Its kind in the registry of kinds of sources."""
     settings: str = ""
     """What it is read by, as text: another path is another source."""
+    keys: tuple[str, ...] = ()
+    """The columns that identify its rows, if rows change."""
 
     operator = "source"
 

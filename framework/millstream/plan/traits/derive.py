@@ -96,6 +96,8 @@ def _traits(node: Node, inputs: list[Traits]) -> Traits:
                 node.changes_by_itself,
                 node.looks_up,
             )
+        case SourceScan() if node.keys:
+            return Traits("upsert", node.keys, below=("table changes",))
         case TopicScan() | SourceScan():
             return Traits("append")
         case SeedScan():

@@ -98,7 +98,7 @@ def _answer(rows: DataFrame, limit: int | None) -> Answer:
 def _check_streaming(question: SampleRequest, spark: SparkSession, output: Output) -> None:
     """Refuse what a build would refuse, since Spark allows more in a batch."""
     plan, settings = Plan((output,)), physical_settings(question.catalog)
-    references = reference_outputs(plan, question.catalog.topics)
+    references = reference_outputs(plan, question.catalog.sources)
     for query in physical_plan(plan, settings, None, references, views=True).queries:
         if question.model in query.models:
             check_streaming(spark, question.project, question.catalog, plan, query, question.log)

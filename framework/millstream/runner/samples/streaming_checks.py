@@ -33,7 +33,7 @@ def check_streaming(
     """Raise the reason if Spark would not start a query; queries without streams are not checked."""
     if not query.sources or query.maintaining is not None:
         return  # the SQL of a maintained table runs over rows at rest
-    references = {output.model: output.columns for output in reference_outputs(plan, catalog.topics)}
+    references = {output.model: output.columns for output in reference_outputs(plan, catalog.sources)}
     streaming_trial = Trial(
         project,
         query,
@@ -64,9 +64,8 @@ def _feed(source: StreamRead, catalog: Catalog) -> ViewFeed:
         case SourceRead():
             return ViewFeed(source.view, columns_to_ddl(source.columns), ())
         case ChangesRead():
-            return ViewFeed(
-                source.view, f"{columns_to_ddl(catalog.models[source.relation].columns)}, {_DELETED}", ()
-            )
+            changed = catalog.models.get(source.relation) or catalog.row_sources[source.relation]
+            return ViewFeed(source.view, f"{columns_to_ddl(changed.columns)}, {_DELETED}", ())
 
 
 def _at_rest(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import msgspec
@@ -13,6 +13,9 @@ from msgspec import Struct
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.project.folders import absolute_path, local_path
 from millstream.project.values import Project, RowSource
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
 
 class AddedFiles(Struct, frozen=True):
@@ -35,13 +38,25 @@ def folder_of(source: RowSource, project: Project) -> Path:
 
 def newest_version(source: RowSource, project: Project) -> tuple[str, int]:
     """Return the id of a table and its newest version."""
+    table = _open(source, project)
+    return str(table.metadata().id), table.version()
+
+
+def check_change_feed(source: RowSource, project: Project) -> None:
+    """Raise if a table does not record its changes."""
+    if _open(source, project).metadata().configuration.get("delta.enableChangeDataFeed") != "true":
+        message = f"the Delta table of source '{source.id}' has a key, and no change feed"
+        remedy = "let its writer set the property delta.enableChangeDataFeed to true, or remove the key"
+        raise MillstreamError(Diagnostic("MS645", message, source.location, remedy))
+
+
+def _open(source: RowSource, project: Project) -> DeltaTable:
     from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError
 
     folder = folder_of(source, project)
     try:
-        table = DeltaTable(str(folder), without_files=True)
-        return str(table.metadata().id), table.version()
+        return DeltaTable(str(folder), without_files=True)
     except (DeltaError, OSError) as error:
         message = f"the Delta table of source '{source.id}' can't be read: {str(error)[:300]}"
         remedy = "check its folder, or change the path of the source"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 
 from msgspec import Struct
@@ -13,8 +14,9 @@ from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.core.expressions import quote_name, sql_literal
 from millstream.core.types import parse_type
 from millstream.formats.sql import fields_to_ddl
+from millstream.plan.from_sql.row_sources import POSITION
 from millstream.project.values import Project, RowSource
-from millstream.sources.delta.log import AddedFiles, added_files, folder_of
+from millstream.sources.delta.log import AddedFiles, added_files, check_change_feed, folder_of
 from millstream.sources.delta.positions import DeltaPosition, ends
 from millstream.sources.positions import Range
 from millstream.sources.spark import fail_without_values, fields_of
@@ -24,6 +26,8 @@ _ALL_FILES = 2**31 - 1
 _MAY_START_NEXT = "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled"
 """Spark starts from a version that does not exist yet, if it would be the next one (DeltaSource)."""
 
+_KIND, _DELETED = "_change_type", "_deleted"
+
 
 class DeltaRows(Struct, frozen=True):
     session: SparkSession
@@ -31,6 +35,8 @@ class DeltaRows(Struct, frozen=True):
     project: Project
 
     def stream(self) -> DataFrame:
+        if self.source.keys:
+            return self._changes(self._reader())
         start = self.source.settings.get("start")
         reader = self._reader()
         if start is not None:
@@ -41,7 +47,8 @@ class DeltaRows(Struct, frozen=True):
 
     def after(self, position: DeltaPosition, /) -> DataFrame:
         self.session.conf.set(_MAY_START_NEXT, "true")
-        return self._typed(self._reader().option("startingVersion", position.version).load(self._path))
+        reader = self._reader().option("startingVersion", position.version)
+        return self._changes(reader) if self.source.keys else self._typed(reader.load(self._path))
 
     def rows(self) -> DataFrame:
         return self.between(Range(None, ends(self.source, self.project)))
@@ -83,15 +90,26 @@ class DeltaRows(Struct, frozen=True):
         assert newer is not None
         return ends(self.source, self.project).version if newer[0] is None else int(newer[0])
 
-    def _typed(self, rows: DataFrame) -> DataFrame:
-        """Return the declared columns, after a check of their types."""
+    def _changes(self, reader: DataStreamReader) -> DataFrame:
+        """Return the rows that each version deletes, then those that it adds, as `POSITION` says.
+
+        A change of a row is both, since its key can change.
+        """
+        check_change_feed(self.source, self.project)
+        feed = reader.option("readChangeFeed", "true").load(self._path)
+        gone = f"{_KIND} in ('update_preimage', 'delete')"
+        position = f"_commit_version * 2 + if({gone}, 0, 1) as {POSITION.name}"
+        return self._typed(feed.selectExpr("*", position, f"{gone} as {_DELETED}"), (POSITION.name, _DELETED))
+
+    def _typed(self, rows: DataFrame, others: Sequence[str] = ()) -> DataFrame:
+        """Return the declared columns, after a check of their types, and `others`."""
         stored = {field.name.lower(): field.dataType.simpleString() for field in rows.schema.fields}
         fields = fields_of(self.source)
         for field in fields:
             type_ = stored.get(field.name.lower())
             if type_ is None or parse_type(type_) != field.type:
                 raise MillstreamError(self._wrong_column(field.name, str(field.type), type_, list(stored)))
-        rows = rows.select(*(f.col(quote_name(field.name)).alias(field.name) for field in fields))
+        rows = rows.select(*(f.col(quote_name(field.name)).alias(field.name) for field in fields), *others)
         return fail_without_values(rows, fields, f"'bad table: source {self.source.id}'")
 
     def _wrong_column(self, name: str, declared: str, stored: str | None, names: list[str]) -> Diagnostic:

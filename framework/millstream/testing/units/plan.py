@@ -80,7 +80,7 @@ def plan_unit_test(
     plan = Plan((output,))
     # A single state partition gives the same rows and starts fewer tasks.
     settings = replace(physical_settings(restricted), shuffle_partitions=1)
-    references = reference_outputs(plan, catalog.topics)
+    references = reference_outputs(plan, catalog.sources)
     queries = physical_plan(plan, settings, None, references, written, views=True).queries
     delays = [duration_millis(node.delay) for node in order if isinstance(node, Watermark)]
     others = [query for query in queries if test.model not in query.stored]

@@ -62,6 +62,8 @@ class UnitRelations:
             metadata = (*RECORD, *((DELETED,) if streamed else ()), *(["_topic"] if topics else []))
             return UnitRelation(id_, columns, derived, metadata, topics)
         if (source := self.catalog.row_sources.get(id_)) is not None:
+            if source.unique_by:
+                return UnitRelation(id_, _typed(source.columns), metadata=(DELETED,))
             derived = {name: ", ".join(sorted(derivation.columns)) for name, derivation in source.derived}
             read = (*source.columns, *source.metadata)
             return UnitRelation(id_, _typed(tuple(c for c in read if c.name not in derived)), derived)
@@ -82,7 +84,7 @@ class UnitRelations:
             versions = stored_versions(topic, at_rest=False)
             return (versions.columns, versions.keys) if topic.versions else None
         if (source := self.catalog.row_sources.get(id_)) is not None:
-            return (*source.columns, *source.metadata), ()
+            return (*source.columns, *source.metadata), source.unique_by
         if (seed := self.catalog.seeds.get(id_)) is not None:
             return seed.columns, ()
         model = self.catalog.models[id_]
