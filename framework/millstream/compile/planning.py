@@ -17,7 +17,7 @@ from millstream.compile.options import meaningless_state
 from millstream.core.encoding import to_msgpack
 from millstream.core.expressions import Expression
 from millstream.core.node_id import NodeId
-from millstream.core.types import NULL, VARIANT, Row, Type, types_within
+from millstream.core.types import NULL, VARIANT, Decimal, Row, Type, types_within
 from millstream.formats.registry import format_of
 from millstream.outputs.kinds import VALID_FROM
 from millstream.outputs.registry import Materialization, materialization_of
@@ -237,14 +237,16 @@ def _refused(stored: Materialization, store: StoreDeclaration, type_: Type) -> I
 
 def _remedy(name: str, type_: Type, wrong: Type, *, by_name: bool) -> str:
     """Say what to compute instead; `by_name` if no expression of the SQL is the column, such as below `*`."""
-    text = re.sub(rf"\b{wrong}\b(?!:)", "string", str(type_))
+    digits = isinstance(wrong, Decimal)
+    name_of_wrong = re.escape(str(wrong)) if digits else rf"\b{wrong}\b(?!:)"
+    text = re.sub(name_of_wrong, "string", str(type_))
     if wrong == NULL:
         return f"give NULLs and empty values a type: cast(… as {text})"
     if wrong == VARIANT:
         return f"write to_json({name})" if type_ == VARIANT else "write to_json(…) of these values"
     number = "; or compute a number, such as datediff(b, a), or unix_micros(b) - unix_micros(a) of timestamps"
     cast = f"select * except ({name}), cast({name} as {text}) as {name}" if by_name else f"cast(… as {text})"
-    return f"cast it to text: {cast}{number if wrong == type_ else ''}"
+    return f"cast it to text: {cast}{number if wrong == type_ and not digits else ''}"
 
 
 def _span(spec: ModelSpec, name: str) -> tuple[int, int]:

@@ -47,6 +47,13 @@ def mentioned_names(sql: str) -> Iterator[tuple[str, SqlWord]]:
             yield f"{word.name}.{following[1].name}", word
 
 
+def first_mention(sql: str, name: str) -> int | None:
+    """Return where a name is first written, in any case."""
+    return next(
+        (word.start for mention, word in mentioned_names(sql) if mention.lower() == name.lower()), None
+    )
+
+
 def writing_word(sql: str) -> SqlWord | None:
     """Return the word by which a statement is not only a query, or None."""
     tokens = [word for word in read_words(sql) if word.name not in {"(", ";"}]

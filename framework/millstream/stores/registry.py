@@ -14,6 +14,7 @@ STORES = (
     "delta",
     "postgres",
     "iceberg",
+    "mysql",
 )
 
 DEFAULT = STORES[0]

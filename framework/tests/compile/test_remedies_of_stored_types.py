@@ -104,6 +104,27 @@ def test_columns_in_postgres_are_refused_as_well(tmp_path):
     assert (diagnostic.code, diagnostic.message.partition(" can't")[0]) == ("MS697", "PostgreSQL")
 
 
+@pytest.mark.parametrize("digits", ["decimal(38,35)", "array<decimal(38,35)>"])
+def test_columns_in_mysql_with_too_many_digits_are_refused(tmp_path, digits):
+    profiles = "shop: {target: local, outputs: {local: {tables: {store: mysql, mysql_url: 'mysql://h/x'}}}}\n"
+    config = "{{ config(materialized='table', unique_key='user_id') }}"
+    for type_, refused in (
+        (digits, True),
+        (digits.replace("decimal(38,35)", "string"), False),
+        (digits.replace("38,35", "38,30"), False),
+    ):
+        sql = f"{config} select user_id, cast(null as {type_}) as v from {EVENTS}"
+        root = project(tmp_path, {"m": sql})
+        (root / "profiles.yml").write_text(profiles)
+        diagnostics = compile_project(root).diagnostics
+        assert [diagnostic.code for diagnostic in diagnostics] == ["MS697"] * refused, diagnostics
+        if refused:
+            (diagnostic,) = diagnostics
+            text = digits.replace("decimal(38,35)", "string")
+            assert (diagnostic.message[:5], diagnostic.location.path) == ("MySQL", "models/m.sql")
+            assert diagnostic.help == f"cast it to text: cast(… as {text})"
+
+
 def test_a_table_over_tables_with_an_interval_is_refused(tmp_path):
     orders = f"{{{{ config({CONFIGS['table']}) }}}} select user_id, type, at from {EVENTS}"
     m = f"{{{{ config({CONFIGS['table']}) }}}} select user_id, max(at) - min(at) as v from {{{{ ref('orders') }}}} group by user_id"

@@ -5,9 +5,8 @@ import os
 from decimal import Decimal
 
 import pytest
-from support.postgres import rows
 from support.runs import built, errors, job_of, statuses, table_rows
-from support.shops import POSTGRES, SUMS, UNOPTIMIZED, WINDOWS, event, minute
+from support.shops import SUMS, UNOPTIMIZED, WINDOWS, event, minute
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.errors import MillstreamError
@@ -224,9 +223,8 @@ def test_a_state_that_would_count_rows_twice_is_not_taken_back(shop, first_spark
 
 
 @pytest.mark.long
-def test_a_table_in_postgres_is_compared_and_taken_back(shop, first_spark, postgres, monkeypatch):
-    monkeypatch.setenv("DATABASE_PASSWORD", postgres.password.reveal())
-    shop.write("profiles.yml", POSTGRES.format(postgres))
+def test_a_table_in_a_database_is_compared_and_taken_back(shop, first_spark, database):
+    shop.write("profiles.yml", database.profiles())
     shop.model("totals", TOTALS)
     shop.send(event(1, value=2.0), event(2, value=3.0), event(3, "b"))
     built(shop.root, first_spark)
@@ -235,13 +233,13 @@ def test_a_table_in_postgres_is_compared_and_taken_back(shop, first_spark, postg
     _, events = built(shop.root, first_spark, intent=ANY)
     assert compared(events) == [TableCompared(NodeId("model", "totals"), ("events",), 2)]
     query = 'select "user", total, events from totals order by 1'
-    assert rows(postgres, query) == [("a", 3.0, 3), ("b", 1.0, 1)]
+    assert database.rows(query) == [("a", 3.0, 3), ("b", 1.0, 1)]
     went_back(shop, first_spark)
-    assert rows(postgres, query) == [("a", 5.0, 2), ("b", 1.0, 1)]
+    assert database.rows(query) == [("a", 5.0, 2), ("b", 1.0, 1)]
     shop.model("totals", TOTALS)
     built(shop.root, first_spark)
-    assert rows(postgres, query) == [("a", 6.0, 3), ("b", 1.0, 1)]
-    assert rows(postgres, "select relation from millstream_batches") == [("model.totals",)]
+    assert database.rows(query) == [("a", 6.0, 3), ("b", 1.0, 1)]
+    assert database.rows("select relation from millstream_batches") == [("model.totals",)]
 
 
 EVERY = int(os.environ.get("MILLSTREAM_KILLS_STEP", "1"))

@@ -423,28 +423,8 @@ def test_a_topic_with_other_partitions_is_told_of(shop, first_spark):
     )  # fmt: skip
 
 
-POSTGRES = """
-    shop:
-      target: local
-      outputs:
-        local:
-          master: local[2]
-          kafka: embedded
-          tables:
-            store: postgres
-            url: "{url}"
-            username: "{username}"
-            password: "{{{{ env_var('DATABASE_PASSWORD') }}}}"
-            database_schema: "{schema}"
-"""
-
-
-def test_a_table_in_postgres(shop, first_spark, postgres, monkeypatch):
-    import psycopg
-
-    monkeypatch.setenv("DATABASE_PASSWORD", postgres.password.reveal())
-    message = {name: getattr(postgres, name) for name in ("url", "username", "schema")}
-    shop.write("profiles.yml", POSTGRES.format(**message))
+def test_a_table_in_a_database(shop, first_spark, database):
+    shop.write("profiles.yml", database.profiles())
     shop.model("totals", TOTALS)
     shop.model(
         "named", SINK + "select e.id, t.total from {{ source('web', 'events') }} as e "
@@ -456,13 +436,8 @@ def test_a_table_in_postgres(shop, first_spark, postgres, monkeypatch):
     shop.send(("a", {"id": 3, "kind": "x", "value": 3.0}))
     _, events = built(shop.root, first_spark)
     assert errors(events) == []
-    with psycopg.connect(
-        postgres.url, user=postgres.username, password=postgres.password.reveal()
-    ) as connection:
-        rows = connection.execute(
-            f'select "user", total from "{postgres.schema}".totals order by 1'
-        ).fetchall()
-    assert rows == [("a", 5.0), ("b", 0.0)]
+    query = 'select "user", total from totals order by 1'
+    assert database.rows(query) == [("a", 5.0), ("b", 0.0)]
     assert sorted((row["id"], row["total"]) for row in shop.values("named")) == [
         (1, 2.0),
         (2, 0.0),

@@ -17,7 +17,6 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 from deltalake import DeltaTable
-from support.postgres import rows
 from support.runs import create_topics, received, send, statuses
 from support.secured_kafka import PASSWORD, cluster_of, secured_port  # noqa: F401 - a fixture
 from support.shops import PROJECT, event
@@ -55,8 +54,6 @@ PROFILES = """\
 KAFKA = '{{bootstrap_servers: "{servers}"}}'
 SECURED = """{{bootstrap_servers: "127.0.0.1:{port}", security_protocol: SASL_PLAINTEXT, sasl_mechanism: PLAIN,
       sasl_username: "{{{{ env_var('KAFKA_USER') }}}}", sasl_password: "{{{{ env_var('KAFKA_PASSWORD') }}}}"}}"""
-POSTGRES = """{{store: postgres, url: "{0.url}", username: "{0.username}", database_schema: "{0.schema}",
-      password: "{{{{ env_var('DATABASE_PASSWORD') }}}}"}}"""
 SOURCES = """\
 sources:
   - name: web
@@ -291,9 +288,8 @@ def alice_is_dropped_without_a_trace(production, alice, topics_before, files_bef
     assert files(alice.root / ".millstream") == {"shared"}
 
 
-def test_tables_in_postgres(tmp_path, broker, postgres, first_spark, monkeypatch):
-    monkeypatch.setenv("DATABASE_PASSWORD", postgres.clear_password)
-    production = checkout(tmp_path, KAFKA.format(servers=broker), POSTGRES.format(postgres))
+def test_tables_in_a_database(tmp_path, broker, database, first_spark):
+    production = checkout(tmp_path, KAFKA.format(servers=broker), database.mapping())
     production.broker = broker
     create_topics(broker, production.names["events"], partitions=1)
     sent(production, [event(n, "ab"[n % 2], float(n), "xyz"[n % 3]) for n in range(12)])
@@ -305,20 +301,20 @@ def test_tables_in_postgres(tmp_path, broker, postgres, first_spark, monkeypatch
     # The table that is looked up is production's.
     assert len(stored_alerts(production, f"{alice.prefix}{production.names['alerts']}")) == 9
     schema = f"{alice.folder}--Shop"
-    assert rows(postgres, f'select kind, events from "{schema}".kinds order by 1') == [
+    assert database.rows(f'select kind, events from "{schema}".kinds order by 1') == [
         (kind, sum(n * 2.0 for n in range(12) if "xyz"[n % 3] == kind)) for kind in "xyz"
     ]
-    assert rows(postgres, "select kind, events from kinds order by 1") == [(kind, 4) for kind in "xyz"]
-    assert not rows(
-        postgres, f"select 1 from pg_tables where schemaname = '{schema}' and tablename = 'totals'"
+    assert database.rows("select kind, events from kinds order by 1") == [(kind, 4) for kind in "xyz"]
+    assert not database.rows(
+        f"select 1 from information_schema.tables where table_schema = '{schema}' and table_name = 'totals'"
     )
     totals = json.loads(alice.command("query", "select * from totals", "-e", "alice", "--output", "json"))
     assert len(totals["rows"]) == 2
     assert kinds_in(alice, "-e", "alice")["x"] == 36.0
     dropped = json.loads(alice.command("environment", "drop", "alice", "--output", "json"))["dropped"]
     assert {"kinds"} <= set(dropped["tables"])
-    assert not rows(postgres, f"select 1 from pg_namespace where nspname = '{schema}'")
-    assert rows(postgres, "select kind, events from kinds order by 1") == [(kind, 4) for kind in "xyz"]
+    assert not database.rows(f"select 1 from information_schema.schemata where schema_name = '{schema}'")
+    assert database.rows("select kind, events from kinds order by 1") == [(kind, 4) for kind in "xyz"]
 
 
 def test_a_user_who_may_only_read_production(tmp_path, secured_port, first_spark, monkeypatch):  # noqa: F811

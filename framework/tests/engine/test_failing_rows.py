@@ -5,10 +5,9 @@ import subprocess
 
 import pytest
 from support.commands import MILLSTREAM
-from support.postgres import rows
 from support.running import running
 from support.runs import built, create_topics, errors, received, statuses, table_rows
-from support.shops import POSTGRES, UNOPTIMIZED, Shop, event
+from support.shops import UNOPTIMIZED, Shop, event
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.node_id import NodeId
@@ -99,11 +98,10 @@ def test_a_run_goes_on_after_a_row_of_a_table_over_tables_fails(shop, first_spar
 
 
 @pytest.mark.long
-def test_a_table_over_tables_in_postgres_fails_alone(shop, first_spark, postgres, monkeypatch):
-    monkeypatch.setenv("DATABASE_PASSWORD", postgres.password.reveal())
-    shop.write("profiles.yml", POSTGRES.replace("store: postgres, ", "").format(postgres))
+def test_a_table_over_tables_in_a_database_fails_alone(shop, first_spark, database):
+    shop.write("profiles.yml", database.profiles(default=False))
     shop.model("latest", LATEST)
-    shop.model("strict", KINDS.replace("unique_key", "store='postgres', unique_key"))
+    shop.model("strict", KINDS.replace("unique_key", f"store='{database.store}', unique_key"))
     small(shop, strict="error")
     shop.send(event(1), event(2, kind="y", value=20.0))
     results, events = built(shop.root, first_spark)
@@ -118,7 +116,7 @@ def test_a_table_over_tables_in_postgres_fails_alone(shop, first_spark, postgres
     small(shop, strict="error")
     results, events = built(shop.root, first_spark)
     assert failures(events) == []
-    assert rows(postgres, "select kind, n, value from strict order by 1") == [
+    assert database.rows("select kind, n, value from strict order by 1") == [
         ("x", 1, 1.0), ("y", 1, 2.0),
     ]  # fmt: skip
 

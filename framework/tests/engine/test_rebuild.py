@@ -4,10 +4,9 @@ import json
 
 import pytest
 from deltalake import DeltaTable
-from support.postgres import rows
 from support.running import running
 from support.runs import built, job_of, received, statuses, table_rows
-from support.shops import POSTGRES, SUMS, TOTALS, UNOPTIMIZED, WINDOWS, event, minute
+from support.shops import SUMS, TOTALS, UNOPTIMIZED, WINDOWS, event, minute
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.errors import MillstreamError
@@ -213,32 +212,30 @@ def test_a_model_that_came_later_is_brought_into_the_group(shop, first_spark):
 
 
 @pytest.mark.long
-def test_a_table_in_postgres_is_swapped_under_its_readers(shop, first_spark, postgres, monkeypatch):
-    monkeypatch.setenv("DATABASE_PASSWORD", postgres.password.reveal())
-    shop.write("profiles.yml", POSTGRES.format(postgres))
+def test_a_table_in_a_database_is_swapped_under_its_readers(shop, first_spark, database):
+    shop.write("profiles.yml", database.profiles())
     shop.model("totals", TOTALS)
     shop.send(event(1, value=2.0), event(2, value=3.0), event(3, "b"))
     built(shop.root, first_spark)
-    rows(postgres, "create view seen as select total from totals")
+    database.rows("create view seen as select total from totals")
     shop.model("totals", TOTALS.replace("sum(", "max("))
     shop.send(event(4, "b", value=4.0))
     results, _ = built(shop.root, first_spark, intent=REBUILD)
     assert statuses(results) == {"totals": "success"}
-    assert rows(postgres, "select total from seen order by 1") == [(3.0,), (4.0,)]
+    assert database.rows("select total from seen order by 1") == [(3.0,), (4.0,)]
     shop.send(event(5, value=9.0))
     results, _ = built(shop.root, first_spark)
     assert [result.rows_read for result in results.results] == [1]
-    assert rows(postgres, 'select "user", total from totals order by 1') == [("a", 9.0), ("b", 4.0)]
-    assert rows(postgres, "select relation from millstream_batches") == [("model.totals",)]
+    assert database.rows('select "user", total from totals order by 1') == [("a", 9.0), ("b", 4.0)]
+    assert database.rows("select relation from millstream_batches") == [("model.totals",)]
 
 
 @pytest.mark.long
-def test_a_table_in_postgres_gets_the_columns_of_the_model(shop, first_spark, postgres, monkeypatch):
-    monkeypatch.setenv("DATABASE_PASSWORD", postgres.password.reveal())
-    shop.write("profiles.yml", POSTGRES.format(postgres))
+def test_a_table_in_a_database_gets_the_columns_of_the_model(shop, first_spark, database):
+    shop.write("profiles.yml", database.profiles())
     shop.model("totals", TOTALS)
     shop.send(event(1), event(2))
     built(shop.root, first_spark)
     shop.model("totals", TOTALS.replace("sum(value) as total", "count(*) as total, max(id) as last"))
     built(shop.root, first_spark, intent=REBUILD)
-    assert rows(postgres, 'select "user", total, last from totals') == [("a", 2, 2)]
+    assert database.rows('select "user", total, last from totals') == [("a", 2, 2)]

@@ -2,11 +2,10 @@
 
 import shutil
 
-import psycopg
 import pytest
 from support.running import running
 from support.runs import built, errors, statuses, table_rows
-from support.shops import POSTGRES, TOTALS, event
+from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.node_id import NodeId
@@ -144,17 +143,15 @@ def test_a_build_over_a_table_without_a_new_column_says_what_to_build(shop, firs
 
 
 @pytest.mark.long
-def test_a_table_in_postgres_without_a_new_column(shop, first_spark, postgres, monkeypatch):
-    monkeypatch.setenv("DATABASE_PASSWORD", postgres.password.reveal())
-    shop.write("profiles.yml", POSTGRES.format(postgres))
+def test_a_table_in_a_database_without_a_new_column(shop, first_spark, database):
+    shop.write("profiles.yml", database.profiles())
     shop.send(event(1))
     check_new_column(shop, first_spark, ["joined"])
 
 
 @pytest.mark.long
-def test_tables_in_postgres_that_were_never_built_or_are_gone(shop, first_spark, postgres, monkeypatch):
-    monkeypatch.setenv("DATABASE_PASSWORD", postgres.password.reveal())
-    shop.write("profiles.yml", POSTGRES.format(postgres))
+def test_tables_in_a_database_that_were_never_built_or_are_gone(shop, first_spark, database):
+    shop.write("profiles.yml", database.profiles())
     shop.model("totals", TOTALS)
     shop.model("joined", READERS["joined"])
     shop.send(event(1))
@@ -163,9 +160,7 @@ def test_tables_in_postgres_that_were_never_built_or_are_gone(shop, first_spark,
     assert [diagnostic.code for diagnostic in errors(events)] == ["MS843"]
     results, events = built(shop.root, first_spark)
     assert set(statuses(results).values()) == {"success"}, errors(events)
-    login = {"user": postgres.username, "password": postgres.password.reveal()}
-    with psycopg.connect(postgres.url, **login) as connection:
-        connection.execute(f'drop table "{postgres.schema}"."totals"')
+    database.rows("drop table totals")
     shop.send(event(2))
     for models, code in ((totals, "MS696"), (joined, "MS843")):
         _, events = built(shop.root, first_spark, models=models)

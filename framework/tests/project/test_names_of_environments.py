@@ -13,6 +13,7 @@ from millstream.project.folders import checkpoints_of, target_folder
 from millstream.project.names import Environment, environment_in, is_environments, is_name
 from millstream.project.values import Target
 from millstream.stores.delta.folder import delta_folder
+from millstream.stores.mysql.schema import mysql_schema
 from millstream.stores.postgres.schema import postgres_schema
 
 NAMES = st.from_regex(r"[a-z0-9]+([-_][a-z0-9]+)*", fullmatch=True).filter(is_name)
@@ -75,6 +76,8 @@ def test_the_names_in_the_documentation():
     )
     assert rows["s3a://lake/tables/totals"] == delta_folder(target, Path()).written(NodeId("model", "totals"))
     assert rows["marts.totals"] == f'"{postgres_schema(target).schema}".totals'
+    mysql = Target("shop", "local", {"tables": {"mysql_url": "mysql://db/sales"}}, environment=alice)
+    assert rows["sales"] == mysql_schema(mysql).schema
     assert rows["s3a://lake/checkpoints"] == checkpoints_of(target, Path())
 
 

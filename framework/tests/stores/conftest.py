@@ -73,6 +73,12 @@ def postgres_settings(postgres):
 
 
 @pytest.fixture
+def mysql_settings(mariadb):
+    settings = {"mysql_url": mariadb.url, "mysql_username": mariadb.username}
+    return settings | {"mysql_password": mariadb.password}
+
+
+@pytest.fixture
 def iceberg_settings():
     return {"iceberg_path": "lake"}
 

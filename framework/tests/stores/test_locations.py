@@ -104,7 +104,8 @@ def test_a_password_is_never_shown():
 
 
 def test_two_tables_are_in_the_same_store_where_they_are_in_one_place(tmp_path):
-    one, other = target(tables={"url": URL, "password": "p"}), target(tables={"url": f"{URL}2"})
+    both = {"url": URL, "mysql_url": "mysql://db/shop"}
+    one, other = target(tables=both | {"password": "p"}), target(tables=both | {"url": f"{URL}2"})
     for store in STORES:
         assert local_tables(store, one, tmp_path) == local_tables(store, one, tmp_path)
     assert local_tables("postgres", one, tmp_path) != local_tables("postgres", other, tmp_path)

@@ -104,3 +104,16 @@ def rows(schema, text):
     ) as connection:
         cursor = connection.execute(text)
         return cursor.fetchall() if cursor.description else []
+
+
+def create_guest(schema):
+    """Create a user who may not create anything; return the name."""
+    rows(schema, "drop role if exists guest")
+    rows(schema, f"create role guest login password '{PASSWORD}'")
+    return "guest"
+
+
+def allow_guest(schema):
+    """Let the guest create tables; the next test drops them."""
+    rows(schema, f'create schema if not exists "{schema.schema}"')
+    rows(schema, f'grant usage, create on schema "{schema.schema}" to guest')

@@ -54,19 +54,6 @@ SHARE = """
 UNOPTIMIZED = PROFILES.replace("kafka: embedded", "kafka: embedded, optimization: none")
 """Each model has a query of its own."""
 
-POSTGRES = """
-    shop:
-      target: local
-      outputs:
-        local:
-          master: local[2]
-          kafka: embedded
-          spark: {{spark.sql.shuffle.partitions: 1}}
-          tables: {{store: postgres, url: "{0.url}", username: "{0.username}", database_schema: "{0.schema}",
-                   password: "{{{{ env_var('DATABASE_PASSWORD') }}}}"}}
-"""
-"""To be formatted with a place."""
-
 
 def event(number, user="a", value=1.0, kind="x"):
     """Return a record for `events`."""

@@ -42,8 +42,8 @@ def command(common: CommonOptions, *, sql: str, limit: int | None) -> int:
 
     Tables are named after their models, reference topics after their sources: `shop.products`. Queries are
     written in DataFusion SQL and run without a JVM. If all tables of a query are in one database, such as
-    PostgreSQL, that database runs it, in its own SQL. `show tables` lists the tables and seeds, `describe
-    TABLE` the columns of one. `-` reads the SQL from standard input.
+    PostgreSQL or MySQL, that database runs it, in its own SQL. `show tables` lists the tables and seeds,
+    `describe TABLE` the columns of one. `-` reads the SQL from standard input.
     """
     if sql == "-":
         sql = sys.stdin.read()

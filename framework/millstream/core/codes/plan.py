@@ -136,7 +136,7 @@ MS544 An option does not apply to a table over tables
     `emit` and `state` are for rows that arrive one by one; write conditions and choices in the SQL.
 MS545 A table over tables reads a table whose store has no change feed
     The inputs of a table over tables need a store that records changes and keeps versions. Delta does;
-    PostgreSQL and Iceberg do not. The table itself can be in any store, if no other table reads it.
+    databases and Iceberg do not. The table itself can be in any store, if no other table reads it.
 MS546 A table over tables calls a function that gives other values each time
     `rand()`, `uuid()`, `current_timestamp()` and the like return another value each time, so a table could
     not stay equal to its SQL. With `refresh='full'` and `every='1 minute'`, it is computed again that often.
@@ -205,7 +205,7 @@ MS693 The end of a version in a stream
     A version ends when the next one begins, which may be after the row has left the join. So `valid_to` can't
     be read there. `valid_from` can.
 MS626 A query looks up a table whose new rows it would not see
-    A query that joins a table sees the rows of each batch's time in Delta, in PostgreSQL and in reference
+    A query that joins a table sees the rows of each batch's time in Delta, in databases and in reference
     topics, but a table in Iceberg only as it was when the query started. Give the table another `store`.
 MS558 A table can't delete rows by these columns
     `delete_by` names the columns by which rows of an append-only table are deleted, such as `customer_id`:

@@ -8,8 +8,9 @@ from typing import Any
 
 import psycopg
 
-from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.errors import MillstreamError
 from millstream.sql.dialect_words import quote_standard
+from millstream.stores.databases.unreachable import invalid_address, unreachable
 from millstream.stores.postgres.schema import PostgresSchema
 
 
@@ -24,18 +25,13 @@ def open_transaction(
         raise _unreachable(schema, error) from None
     with opened as connection:
         connection.read_only = read_only
-        connection.execute("select set_config('timezone', %s, true)", (zone,))
+        connection.execute("select set_config('timezone', %s, false)", (zone,))
         path = schema.search_path if read_only else quote_standard(schema.schema)
-        connection.execute("select set_config('search_path', %s, true)", (path,))
+        connection.execute("select set_config('search_path', %s, false)", (path,))
         yield connection
 
 
 def _unreachable(schema: PostgresSchema, error: psycopg.Error) -> MillstreamError:
     if isinstance(error, psycopg.ProgrammingError):
-        # The error quotes an invalid address, which may contain a password.
-        message = "the address of PostgreSQL is invalid"
-        remedy = "write url: postgresql://host:5432/name in `tables:` of profiles.yml"
-    else:
-        message = schema.masked(f"PostgreSQL at {schema.url} can't be reached: {error}")
-        remedy = "start it, or fix url, username and password of `tables:` in profiles.yml"
-    return MillstreamError(Diagnostic("MS846", message, None, remedy))
+        return invalid_address(schema.dialect, "url: postgresql://host:5432/name")
+    return unreachable(schema, f"{error}", "url, username and password")

@@ -1,71 +1,13 @@
-"""Tables in PostgreSQL without Spark. The client library is only loaded for a connection."""
+"""Tables in PostgreSQL without Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
-
-from millstream.core.types import STRING, parse_type
 from millstream.project.values import Target
-from millstream.stores.postgres.schema import NESTED, PostgresSchema, postgres_schema
-from millstream.stores.tables.relations import StoredRelation
-from millstream.stores.tables.values import Answer
-
-if TYPE_CHECKING:
-    from millstream.stores.tables.datafusion import OpenedTables
+from millstream.stores.databases.local import LocalDatabase
+from millstream.stores.postgres.schema import postgres_schema
 
 
-class LocalPostgres(Struct, frozen=True):
-    schema: PostgresSchema
-
-    def answer(
-        self, sql: str, relations: Mapping[str, StoredRelation], *, zone: str, limit: int | None
-    ) -> Answer:
-        from millstream.stores.postgres import query
-
-        return query.run_query(sql, self.schema, relations, zone=zone, limit=limit)
-
-    def open(self, table: StoredRelation, opened: OpenedTables) -> None:
-        from millstream.stores.postgres.query import read_table
-
-        columns = [(name, parse_type(kind)) for name, kind in table.columns]
-        if (rows := read_table(self.schema.of(table.id), table, columns)) is not None:
-            flat = [(name, STRING if isinstance(kind, NESTED) else kind) for name, kind in columns]
-            opened.add_rows(table, flat, rows)
-
-    @property
-    def folder(self) -> str:
-        return ""
-
-    def names(self) -> list[str]:
-        from millstream.stores.postgres.environments import environment_tables
-
-        return environment_tables(self.schema)
-
-    def drop_all(self) -> None:
-        from millstream.stores.postgres.environments import drop_all
-
-        drop_all(self.schema)
-
-    def is_read(self, _relation: str, _offsets: Sequence[Mapping[str, Any]]) -> bool:
-        return False  # its tables have no versions
-
-    def version(self, _relation: str) -> None:
-        return None
-
-    def reached(self) -> str:
-        from millstream.stores.postgres.connection import open_transaction
-
-        with open_transaction(self.schema, read_only=True) as connection:
-            version = connection.info.server_version // 10_000
-        return f"version {version} at {self.schema.url}, schema {self.schema.schema}"
-
-    def outside(self, _removed_folder: Path) -> str:
-        return f"{self.schema.url}, schema {self.schema.schema}"
-
-
-def locate(target: Target, _root: Path) -> LocalPostgres:
-    return LocalPostgres(postgres_schema(target))
+def locate(target: Target, _root: Path) -> LocalDatabase:
+    return LocalDatabase(postgres_schema(target))

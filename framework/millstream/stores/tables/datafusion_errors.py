@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.core.text import FileText
-from millstream.sql.dialect_words import mentioned_names
+from millstream.sql.dialect_words import first_mention
 from millstream.stores.tables.relations import StoredRelation, missing_table
 
 FILE = "query"
@@ -63,14 +63,14 @@ def problem_of(sql: str, error_text: str, relations: Mapping[str, StoredRelation
                 f'"{part}"' for part in name.split(".")
             )
             return query_error(sql, Diagnostic("MS842", message, None, remedy), sql.find(name) - 1)
-        return query_error(sql, missing_table(name, relations), _first(sql, name))
+        return query_error(sql, missing_table(name, relations), first_mention(sql, name))
     if match := _NO_COLUMN.search(error_text):
         name = match.group(1).replace('"', "")
-        message, start = f"column '{name}' does not exist", _first(sql, name)
+        message, start = f"column '{name}' does not exist", first_mention(sql, name)
         remedy = _column_remedy(name, _VALID.search(error_text))
     elif match := _NO_FUNCTION.search(error_text):
         name, near = match.groups()
-        message, start = f"function '{name}' does not exist in DataFusion", _first(sql, name)
+        message, start = f"function '{name}' does not exist in DataFusion", first_mention(sql, name)
         remedy = _function_remedy(name.lower(), near)
     elif match := _PARSER.search(error_text):
         message, line, column = match.groups()
@@ -117,9 +117,3 @@ def _function_remedy(name: str, near: str | None) -> str:
         return f"DataFusion runs this query: write {INSTEAD[name]}"
     # DataFusion names its nearest function, however far.
     return did_you_mean(name, [near] if near else [], _REMEDY)
-
-
-def _first(sql: str, name: str) -> int | None:
-    return next(
-        (word.start for mention, word in mentioned_names(sql) if mention.lower() == name.lower()), None
-    )

@@ -1,10 +1,8 @@
-"""Tables over tables in Delta that are stored in PostgreSQL: they equal what DuckDB computes from the inputs."""
+"""Tables over tables in Delta that are stored in PostgreSQL and MariaDB: they equal what DuckDB computes from the inputs."""
 
 import duckdb
 import pytest
-from support.postgres import rows
 from support.runs import built, errors, statuses, table_rows
-from support.shops import POSTGRES
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.node_id import NodeId
@@ -12,9 +10,8 @@ from millstream.core.types import DOUBLE, INT, STRING
 from millstream.engine.queries.maintained import with_few_keys
 from millstream.engine.queries.small_batches import evaluate_batch
 from millstream.plan.nodes import Column
-from millstream.project.values import Target
 from millstream.queries.values import TableOutput
-from millstream.stores.postgres.spark import connect, merge
+from millstream.stores.databases.spark import merge
 
 pytestmark = [SPARK_WARNINGS, pytest.mark.long]
 
@@ -59,16 +56,17 @@ def in_spark(sql):
 
 
 @pytest.fixture
-def schema(shop, postgres, monkeypatch):
-    """Return the schema with the tables of a project."""
-    monkeypatch.setenv("DATABASE_PASSWORD", postgres.password.reveal())
-    shop.write("profiles.yml", POSTGRES.replace("store: postgres, ", "").format(postgres))
+def stored(shop, database):
+    """Return the database with the tables of a project."""
+    shop.write("profiles.yml", database.profiles(default=False))
     shop.model("stored_events", EVENTS)
     shop.model("kinds", "{{ config(materialized='table', unique_key='kind') }} " + in_spark(KINDS))
     for name, sql in IN_DUCKDB.items():
-        config = f"materialized='table', store='postgres', unique_key='{KEYS[name]}'{MORE.get(name, '')}"
+        config = (
+            f"materialized='table', store='{database.store}', unique_key='{KEYS[name]}'{MORE.get(name, '')}"
+        )
         shop.model(name, f"{{{{ config({config}) }}}} {in_spark(sql)}")
-    return postgres
+    return database
 
 
 def send(shop, batch):
@@ -81,7 +79,7 @@ def build(shop, spark):
     return {node.id.partition(".")[2]: node.changes for node in results.results if node.changes}
 
 
-def check(shop, schema):
+def check(shop, database):
     """Compare each table with DuckDB over the events that are stored."""
     with duckdb.connect() as oracle:
         oracle.execute("create table events (id int, user text, kind text, value double)")
@@ -93,37 +91,37 @@ def check(shop, schema):
         for name, sql in IN_DUCKDB.items():
             cursor = oracle.execute(sql)
             names = ", ".join(f'"{column[0]}"' for column in cursor.description)
-            stored = rows(schema, f"select {names} from {name}")
-            assert sorted(stored, key=repr) == sorted(cursor.fetchall(), key=repr), name
+            read = database.rows(f"select {names} from {name}")
+            assert sorted(read, key=repr) == sorted(cursor.fetchall(), key=repr), name
 
 
-def test_tables_equal_their_sql_after_every_build(shop, first_spark, schema):
+def test_tables_equal_their_sql_after_every_build(shop, first_spark, stored):
     for batch in BATCHES:
         send(shop, batch)
         build(shop, first_spark)
-        check(shop, schema)
+        check(shop, stored)
     send(shop, [(9, "b", "x", 1.0)])
     changes = build(shop, first_spark)
     assert (changes["per_user"].touched, changes["per_user"].updated) == (1, 1)
     assert (changes["of_kinds"].touched, changes["overall"].updated) == (3, 1)
-    check(shop, schema)
+    check(shop, stored)
     # An edit computes all rows, and stores what differs.
     file = shop.root / "models/per_user.sql"
     file.write_text(file.read_text().replace("max(kind) as kind", "max(kind) as kind, min(id) as first"))
     build(shop, first_spark)
-    assert rows(schema, "select first from per_user where \"user\" = 'b'") == [(2,)]
-    check(shop, schema)
+    assert stored.rows("select first from per_user where \"user\" = 'b'") == [(2,)]
+    check(shop, stored)
 
 
-def test_an_interruption_before_or_after_a_commit_changes_nothing(shop, first_spark, schema, monkeypatch):
-    stored, interrupted = merge.merge_batch, []
+def test_an_interruption_before_or_after_a_commit_changes_nothing(shop, first_spark, stored, monkeypatch):
+    merge_batch, interrupted = merge.merge_batch, []
 
     def before(_rows, table, *_):
         interrupted.append(table.model)
         raise OSError("interrupted")
 
     def after(rows_to_store, table, *more):
-        stored(rows_to_store, table, *more)
+        merge_batch(rows_to_store, table, *more)
         interrupted.append(table.model)
         raise OSError("interrupted")
 
@@ -131,27 +129,23 @@ def test_an_interruption_before_or_after_a_commit_changes_nothing(shop, first_sp
         send(shop, batch)
         for merging in (before, after):
             with monkeypatch.context() as patched:
-                patched.setattr(merge, "merge", merging)
+                patched.setattr(merge, "merge_batch", merging)
                 results, _ = built(shop.root, first_spark)
                 assert "error" in statuses(results).values()
         changes = build(shop, first_spark)
         assert not any(changes[name].stored for name in IN_DUCKDB), "it was stored before"
-        check(shop, schema)
+        check(shop, stored)
     assert set(interrupted) == {f"model.{name}" for name in IN_DUCKDB}
     assert len(interrupted) >= 2 * len(BATCHES)
 
 
-def test_few_keys_are_compared_by_the_database(first_spark, tmp_path, postgres):
-    connection = {"url": postgres.url, "username": postgres.username, "password": postgres.password}
-    target = Target("shop", "local", {"tables": connection | {"database_schema": postgres.schema}})
+def test_few_keys_are_compared_by_the_database(first_spark, database):
     columns = (Column("user", STRING), Column("id", INT), Column("share", DOUBLE))
-    tables, table = (
-        connect(target, tmp_path, first_spark),
-        TableOutput(NodeId("model", "t"), ("user",), columns),
-    )
+    tables, table = database.tables, TableOutput(NodeId("model", "t"), ("user",), columns)
     tables.create(table, changes=False)
-    rows(postgres, "insert into t select 'u' || n, n, n from generate_series(1, 1000) n")
-    rows(postgres, "insert into t values (null, 0, 0)")
+    values = ", ".join(f"('u{n}', {n}, {n})" for n in range(1, 1001))
+    database.rows(f"insert into t values {values}")
+    database.rows("insert into t values (null, 0, 0)")
     stored = tables.rows(first_spark, NodeId("model", "t"), columns)
     for keys, pushed, expected in (
         ([("u7", 7, 7.0), (None, 0, 0.0), ("u9", 9, 1.0)], "[*Or", [(None, 0), ("u7", 7), ("u9", 9)]),

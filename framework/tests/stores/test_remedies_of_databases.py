@@ -1,15 +1,15 @@
-"""Tables that PostgreSQL can't hold, or that differ from those that it has: what the remedy says works."""
+"""Tables that a database can't hold, or that differ from those that it has: what the remedy says works."""
+
+import sys
 
 import pytest
-from support.postgres import PASSWORD, rows
 
 from millstream.core.errors import MillstreamError
 from millstream.core.node_id import NodeId
 from millstream.core.types import parse_type
 from millstream.plan.nodes import Column
 from millstream.queries.values import TableOutput
-from millstream.stores.postgres.schema import PostgresSchema
-from millstream.stores.postgres.table import create_table, drop_table
+from millstream.stores.databases.table import create_table, drop_table
 
 
 def table(*keys, **columns):
@@ -38,16 +38,16 @@ def refused(schema, output):
             table("user", user="string", wait="string"),
         ),
         (
-            table("user", user="string", **{"x" * 64: "int"}),
+            table("user", user="string", **{"x" * 65: "int"}),
             "MS854",
             "shorten it",
             table("user", user="string", **{"x" * 63: "int"}),
         ),
     ],
 )
-def test_a_table_that_postgres_can_not_hold(postgres, wrong, code, remedy, right):
-    assert refused(postgres, wrong) == (code, remedy)
-    create_table(postgres, right)
+def test_a_table_that_a_database_can_not_hold(database, wrong, code, remedy, right):
+    assert refused(database.schema, wrong) == (code, remedy)
+    create_table(database.schema, right)
 
 
 @pytest.mark.parametrize(
@@ -57,25 +57,26 @@ def test_a_table_that_postgres_can_not_hold(postgres, wrong, code, remedy, right
         (table("user", "total", user="string", total="bigint"), "MS853"),
     ],
 )
-def test_a_table_of_another_shape_is_built_again(postgres, output, code):
-    create_table(postgres, TOTALS)
-    refused_with, remedy = refused(postgres, output)
+def test_a_table_of_another_shape_is_built_again(database, output, code):
+    create_table(database.schema, TOTALS)
+    refused_with, remedy = refused(database.schema, output)
     assert (refused_with, remedy) == (code, REBUILD)
-    drop_table(postgres, output)  # as a full refresh does
-    create_table(postgres, output)
+    drop_table(database.schema, output)  # as a full refresh does
+    create_table(database.schema, output)
 
 
-def test_a_user_that_may_not_create_tables(postgres):
-    rows(postgres, "drop role if exists builder")
-    rows(postgres, f"create role builder login password '{PASSWORD}'")
-    builder = PostgresSchema(postgres.url, "builder", PASSWORD, "Shop")
-    code, remedy = refused(builder, TOTALS)
-    assert (code, remedy) == (
-        "MS856",
-        "let the user create tables in schema 'Shop', or use another schema",
-    )
-    rows(postgres, 'create schema "Shop"')
-    rows(postgres, 'grant usage, create on schema "Shop" to builder')
-    create_table(builder, TOTALS)
-    rows(postgres, 'drop schema "Shop" cascade')
-    rows(postgres, "drop role builder")
+def test_a_user_that_may_not_create_tables(database):
+    guest = database.guest()
+    code, remedy = refused(guest, TOTALS)
+    assert (code, remedy) == ("MS856", "let the user create tables in schema 'Shop', or use another schema")
+    database.allow_guest()
+    create_table(guest, TOTALS)
+
+
+def test_a_library_that_is_not_installed(mariadb, monkeypatch):
+    with monkeypatch.context() as patched:
+        for name in [name for name in sys.modules if name.startswith(("pymysql", "millstream.stores.mysql"))]:
+            patched.delitem(sys.modules, name)
+        patched.setitem(sys.modules, "pymysql", None)
+        assert refused(mariadb, TOTALS) == ("MS627", "install it: pip install 'millstream[mysql]'")
+    create_table(mariadb, TOTALS)

@@ -1,0 +1,1 @@
+"""What the stores in SQL databases share: tables, batches and queries, in the SQL of a `Dialect`."""

@@ -1,0 +1,1 @@
+"""State tables in a database of MySQL or MariaDB."""
