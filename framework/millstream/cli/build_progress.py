@@ -29,7 +29,7 @@ from millstream.deploy.values import (
     SetupStep,
     TableCompared,
 )
-from millstream.engine.queries.results import QueryResult, RecordCounts, StateRows
+from millstream.engine.queries.query_results import QueryResult, RecordCounts, StateRows
 from millstream.queries.values import Query
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from millstream.cli.diagnostics import count_of
 
 if TYPE_CHECKING:
     from millstream.cli.output import Part
-    from millstream.results.results import RunResults
+    from millstream.results.run_results import RunResults
     from millstream.results.test_results import TestResult
 
 _SHORTEST = 0.1

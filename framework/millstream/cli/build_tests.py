@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from millstream.cli.build_progress import BuildProgress
     from millstream.compile.manifest import Compiled, ManifestNode
     from millstream.deploy.values import Job
-    from millstream.results.results import RunResults
+    from millstream.results.run_results import RunResults
     from millstream.testing.build_tests import Show
     from millstream.testing.session import TestSession
 

@@ -65,7 +65,7 @@ def compiled_job(
     from millstream.deploy.values import Job
     from millstream.project.folders import checkpoints_of
     from millstream.queries.topology import compiled_topology, physical_of
-    from millstream.results.results import read_results
+    from millstream.results.run_results import read_results
 
     compiled, project = defer_unchanged(root, compiled, project_of(common, root))
     before = read_results(root / project.settings.target_path, project.settings.name, project.target.title)

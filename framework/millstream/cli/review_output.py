@@ -49,7 +49,7 @@ def statistics_of(
 ) -> ReplayFigures:
     """Return the statistics behind estimates; Kafka is asked only with --ask-kafka."""
     from millstream.queries.topology import read_hints
-    from millstream.results.results import read_results
+    from millstream.results.run_results import read_results
     from millstream.review.rebuild_cost import collect_figures
 
     settings, _ = read_settings(root)

@@ -43,11 +43,11 @@ from millstream.deploy.values import (
     TableCompared,
     TopicEnds,
 )
-from millstream.engine.queries.results import StateRows, rows_of_states, sum_of_states
+from millstream.engine.queries.query_results import StateRows, rows_of_states, sum_of_states
 from millstream.ops.query_status import RunWatcher
 from millstream.queries.values import Query
-from millstream.results.results import TableChanges
-from millstream.results.state_stats import RestoredState
+from millstream.results.run_results import TableChanges
+from millstream.results.state_sizes import RestoredState
 
 _BEGINNINGS = {"Spark": "starting Spark", "jars": "fetching jars", "topics": "checking topics"}
 """What the live view says of stages that say nothing themselves."""

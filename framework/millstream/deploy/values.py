@@ -10,8 +10,8 @@ from msgspec import Struct, field
 from millstream.core.errors import Diagnostic
 from millstream.core.node_id import NodeId
 from millstream.deploy.planning.intents import Intent, Update
-from millstream.engine.queries.batch import BatchResult
-from millstream.engine.queries.results import QueryResult
+from millstream.engine.queries.batch_result import BatchResult
+from millstream.engine.queries.query_results import QueryResult
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.project.values import Project
 from millstream.queries.lock import Lock

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from millstream.core.node_id import NodeId
 from millstream.docs.site_input import SiteInput
 from millstream.docs.values import Coverage, EntryResult, Fact, MissedWay
-from millstream.results.results import ModelResult, RunResults
+from millstream.results.run_results import ModelResult, RunResults
 from millstream.results.test_results import TestResult, TestResults
 
 BAD = frozenset(("error", "fail"))

@@ -21,7 +21,7 @@ from millstream.explain.state_memory import StateStores
 from millstream.queries.plan import PhysicalPlan
 from millstream.queries.topology import Topology, compiled_topology, physical_of
 from millstream.queries.values import Query as Physical
-from millstream.results.results import RunResults, read_results
+from millstream.results.run_results import RunResults, read_results
 from millstream.results.test_results import TestResults, read_test_results
 
 MOST_MODELS = 1_000

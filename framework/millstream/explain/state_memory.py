@@ -24,7 +24,7 @@ from millstream.project.spark_settings import spark_settings
 from millstream.project.values import LOCAL_PARTITIONS, Target, is_local, shuffle_partitions
 from millstream.queries.state_store import Store, is_limited, memory_budget, store_of
 from millstream.queries.values import Query, StateSize
-from millstream.results.state_stats import MeasuredState, measured_states, restore_seconds
+from millstream.results.state_sizes import MeasuredState, measured_states, restore_seconds
 
 _CACHE = "spark.sql.streaming.stateStore.rocksdb.blockCacheSizeMB"
 _CACHE_MB = 8

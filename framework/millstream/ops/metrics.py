@@ -12,7 +12,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from millstream import __version__
-from millstream.engine.queries.batch import BatchResult
+from millstream.engine.queries.batch_result import BatchResult
 from millstream.ops.query_status import QueryStatus, RunWatcher, TimeHistogram, steps_of
 from millstream.results.run_metrics import BY_NAME, LATENCIES, RunMetric
 

@@ -29,11 +29,11 @@ from millstream.deploy.values import (
     QueryWaiting,
     TopicEnds,
 )
-from millstream.engine.queries.batch import BatchResult
+from millstream.engine.queries.batch_result import BatchResult
 from millstream.ops.meters import MeterValues
 from millstream.queries.values import meters_of
-from millstream.results.results import RecordOutcomes, TableChanges
 from millstream.results.run_metrics import LATENCIES
+from millstream.results.run_results import RecordOutcomes, TableChanges
 from millstream.sources.positions import Position, title_of
 
 Status = Literal["waiting", "running", "rebuilding", "failed", "stopped"]

@@ -29,7 +29,7 @@ from millstream.plan.nodes import (
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import traits_of
 from millstream.project.options import EXACTLY_ONCE
-from millstream.queries.batches import Batches, OutputSql, batches_sql
+from millstream.queries.batch_sql import Batches, OutputSql, batches_sql
 from millstream.queries.branches import OutputBranch
 from millstream.queries.checks import dead_letter_topic, reporting_tests, sends_dead_letters, test_id
 from millstream.queries.common_rows import find_trunk, with_one_read

@@ -39,7 +39,7 @@ from millstream.queries.plan import (
 from millstream.queries.query_cache import QueryCache
 from millstream.queries.references import reference_outputs
 from millstream.queries.values import PhysicalSettings, Query
-from millstream.results.results import RunResults
+from millstream.results.run_results import RunResults
 from millstream.results.selectivity import MeasuredFigures, measure_figures, with_measured
 
 

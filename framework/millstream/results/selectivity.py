@@ -18,7 +18,7 @@ from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Filter, Node, Output, Plan, TopicScan
 from millstream.plan.optimizer.context import PlanHints
 from millstream.plan.row_by_row import input_of_rows
-from millstream.results.results import Arrivals, FilterCounts, RunResults, TotalCounts
+from millstream.results.run_results import Arrivals, FilterCounts, RunResults, TotalCounts
 
 LEAST_ROWS, LEAST_SECONDS = 100, 60.0
 """Counts below these are not used."""

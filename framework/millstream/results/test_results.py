@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from millstream import __version__
 from millstream.core.node_id import NodeId
-from millstream.results.results import read_json, write_json
+from millstream.results.run_results import read_json, write_json
 
 if TYPE_CHECKING:
     from millstream.compile.manifest import Manifest

@@ -13,7 +13,7 @@ from millstream.plan.durations import format_duration
 from millstream.queries.commands import APPLY
 from millstream.queries.plan import PhysicalPlan
 from millstream.queries.values import Query, SourceRead
-from millstream.results.results import RunResults
+from millstream.results.run_results import RunResults
 from millstream.review.outputs import plain_names
 from millstream.review.values import QueryRebuild, ReplayRead
 from millstream.sources.registry import source_declaration

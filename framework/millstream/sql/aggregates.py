@@ -11,7 +11,7 @@ from millstream.sql.can_fail import call_raises
 from millstream.sql.constant_texts import check_call
 from millstream.sql.expressions import Evaluator, Handler
 from millstream.sql.nullability import argument_types
-from millstream.sql.results import result_type
+from millstream.sql.result_types import result_type
 from millstream.sql.scope import as_kind
 from millstream.sql.signatures import FunctionSignature
 from millstream.sql.structs import star_columns

@@ -44,7 +44,7 @@ from millstream.sql.nullability import argument_types, call_nullable
 from millstream.sql.operators import evaluate_concat
 from millstream.sql.python_calls import call_python
 from millstream.sql.randomness import check_random
-from millstream.sql.results import result_type
+from millstream.sql.result_types import result_type
 from millstream.sql.signatures import FunctionSignature, load_signatures
 from millstream.sql.structs import field_name, named_struct, star_columns, struct_of
 from millstream.sql.value import Value, computed_value

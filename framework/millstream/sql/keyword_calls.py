@@ -10,7 +10,7 @@ from millstream.sql.can_fail import call_raises
 from millstream.sql.constant_texts import check_call
 from millstream.sql.expressions import Evaluator, Handler
 from millstream.sql.nullability import argument_types, call_nullable
-from millstream.sql.results import result_type
+from millstream.sql.result_types import result_type
 from millstream.sql.signatures import load_signatures
 from millstream.sql.value import Value, computed_value
 

@@ -6,7 +6,7 @@ One line per family: names, then arguments (- for none), result and flags. An ar
 [word] optional · word... one or more · #word a constant, known before any row · word! not a NULL literal
 word& has a common type with all others of this sign · | between two lists of arguments
 
-A result is a DDL type, `$n` for the type of the n-th argument, or a rule of `millstream.sql.results`. Flags:
+A result is a DDL type, `$n` for the type of the n-th argument, or a rule of `sql.result_types`. Flags:
 
 A aggregate · W window function · G generator · N not deterministic · R can raise on a row
 ! never NULL · ? can be NULL for any arguments (by default, if an argument can be, once Spark has cast it)

@@ -11,7 +11,7 @@ from millstream.core.errors import Diagnostic
 from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 from millstream.deploy.values import QueryStarted, RunEnded, SetupStep
-from millstream.engine.queries.results import (
+from millstream.engine.queries.query_results import (
     QueryResult,
     RecordCounts,
     StateRows,
@@ -29,7 +29,7 @@ from millstream.queries.values import (
     ToKafka,
     TopicRead,
 )
-from millstream.results.results import ModelResult, RunResults, TableChanges
+from millstream.results.run_results import ModelResult, RunResults, TableChanges
 from millstream.results.test_results import TestResult
 from millstream.testing.build_tests import EndedTests
 from millstream.testing.outcomes import TestOutcome

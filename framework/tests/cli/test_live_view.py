@@ -16,7 +16,7 @@ from millstream.cli.output import OutputStyle
 from millstream.cli.run_progress import run_progress
 from millstream.compile import compile_project
 from millstream.deploy.values import BatchCompleted, MachineUsage, QueryRunning, QueryWaiting, SetupStep
-from millstream.engine.queries.batch import BatchResult
+from millstream.engine.queries.batch_result import BatchResult
 from millstream.ops.query_status import QueryStatus, RunWatcher
 from millstream.queries.topology import compiled_topology, physical_of
 

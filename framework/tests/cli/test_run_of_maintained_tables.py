@@ -8,11 +8,11 @@ from millstream.cli.output import OutputStyle
 from millstream.cli.run_progress import RunProgress
 from millstream.core.node_id import NodeId
 from millstream.deploy.values import BatchCompleted, QueryRunning, QueryWaiting
-from millstream.engine.queries.batch import BatchResult
+from millstream.engine.queries.batch_result import BatchResult
 from millstream.ops.metrics import RunIdentity, expose_metrics
 from millstream.ops.query_status import RunWatcher
 from millstream.queries.values import MemoryEstimate, PerBatch, Query, QuerySignature
-from millstream.results.results import TableChanges
+from millstream.results.run_results import TableChanges
 
 QUERY = Query(
     name="kinds", kind="single", models=(NodeId("model", "kinds"),), sources=(), reads=(), steps=(), sql="",

@@ -8,7 +8,7 @@ from millstream.cli.output import OutputStyle
 from millstream.cli.run_progress import RunProgress
 from millstream.core.node_id import NodeId
 from millstream.deploy.values import BatchCompleted, QueryRunning, QueryWaiting
-from millstream.engine.queries.batch import BatchResult
+from millstream.engine.queries.batch_result import BatchResult
 from millstream.ops.metrics import RunIdentity, expose_metrics
 from millstream.ops.query_status import RunWatcher
 from millstream.outputs.kinds import Sink
@@ -20,7 +20,7 @@ from millstream.queries.values import (
     StatefulOperator,
     ToKafka,
 )
-from millstream.results.state_stats import OperatorState
+from millstream.results.state_sizes import OperatorState
 
 QUERY = Query(
     name="visits", kind="stateful", models=(NodeId("model", "visits"),), sources=(), reads=(), steps=(), sql="",

@@ -21,7 +21,7 @@ from millstream.queries.topology import (
     with_figures,
     written_plan,
 )
-from millstream.results.results import (
+from millstream.results.run_results import (
     Arrivals,
     FilterCounts,
     ModelResult,

@@ -15,7 +15,7 @@ from millstream.docs.exporters.project import ExportedProject
 from millstream.docs.generate import site_of, write_site
 from millstream.docs.site_input import SiteInput, gather_input
 from millstream.docs.values import Site
-from millstream.results.results import ModelResult, RunResults, write_results
+from millstream.results.run_results import ModelResult, RunResults, write_results
 from millstream.results.test_results import (
     MissedPath,
     ModelCoverage,

@@ -2,7 +2,7 @@
 
 from millstream.engine.queries.counts import metrics_together
 from millstream.engine.queries.row_tests import CHANGES, CountsByBatch
-from millstream.results.results import TableChanges
+from millstream.results.run_results import TableChanges
 
 
 def some(rows, *sums):

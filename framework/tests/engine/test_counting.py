@@ -6,7 +6,7 @@ import pytest
 from support.runs import built, errors, headers, received, table_rows
 from support.spark import SPARK_WARNINGS
 
-from millstream.results.results import FILE, write_results
+from millstream.results.run_results import FILE, write_results
 
 pytestmark = SPARK_WARNINGS
 

@@ -6,7 +6,7 @@ from support.shops import Shop
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.decoding import from_json
-from millstream.results.state_stats import StateFigures
+from millstream.results.state_sizes import StateFigures
 
 pytestmark = SPARK_WARNINGS
 

@@ -9,7 +9,7 @@ from support.spark import SPARK_WARNINGS
 
 from millstream.core.node_id import NodeId
 from millstream.project.load import load_project
-from millstream.results.results import TableChanges
+from millstream.results.run_results import TableChanges
 from millstream.stores.delta.folder import delta_folder
 
 pytestmark = [SPARK_WARNINGS, pytest.mark.long]

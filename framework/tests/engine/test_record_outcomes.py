@@ -17,7 +17,7 @@ from support.shops import PROFILES, SHARE, UNOPTIMIZED
 from support.spark import SPARK_WARNINGS
 
 from millstream.deploy.values import BatchCompleted
-from millstream.results.results import RecordOutcomes
+from millstream.results.run_results import RecordOutcomes
 
 pytestmark = SPARK_WARNINGS
 

@@ -8,7 +8,7 @@ from support.spark import SPARK_WARNINGS
 from millstream.compile import compile_project
 from millstream.deploy.planning.intents import FullRefresh
 from millstream.engine.spark.settings import state_settings
-from millstream.results.state_stats import measured_states
+from millstream.results.state_sizes import measured_states
 
 pytestmark = SPARK_WARNINGS
 

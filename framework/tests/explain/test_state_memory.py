@@ -35,7 +35,7 @@ from millstream.queries.values import (
     ToKafka,
     content_id,
 )
-from millstream.results.state_stats import (
+from millstream.results.state_sizes import (
     MeasuredState,
     OperatorState,
     RestoredState,

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from millstream.core.errors import Diagnostic
-from millstream.engine.queries.batch import BatchResult
+from millstream.engine.queries.batch_result import BatchResult
 from millstream.ops.health import Health, health_of
 from millstream.ops.query_status import QueryStatus
 from millstream.project.values import Target

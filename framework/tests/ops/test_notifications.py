@@ -23,8 +23,8 @@ from millstream.deploy.values import (
     QueryFailed,
     QueryIdle,
 )
-from millstream.engine.queries.batch import BatchResult
-from millstream.engine.queries.results import RecordCounts
+from millstream.engine.queries.batch_result import BatchResult
+from millstream.engine.queries.query_results import RecordCounts
 from millstream.ops.metrics import RunIdentity
 from millstream.ops.notifications import sending
 from millstream.ops.notifications.notices import Notices

@@ -10,7 +10,7 @@ from millstream.cli.output import OutputStyle
 from millstream.cli.run_progress import run_progress
 from millstream.core.node_id import NodeId
 from millstream.deploy.values import BatchCompleted, FunctionLogged, LineLogged, MachineUsage, QueryRunning
-from millstream.engine.queries.batch import BatchResult
+from millstream.engine.queries.batch_result import BatchResult
 from millstream.ops.query_status import RunWatcher
 from millstream.ops.run_log import MINUTE, OF_FUNCTION, RunLog
 from millstream.project.secrets import Secret

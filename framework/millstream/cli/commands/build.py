@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from millstream.compile.manifest import Compiled
     from millstream.core.errors import Diagnostic
     from millstream.deploy.values import Job, TableCompared
-    from millstream.results.results import RunResults
+    from millstream.results.run_results import RunResults
 
 
 @cli_command(
@@ -85,7 +85,7 @@ def build_and_test(
     from millstream.cli.build_tests import TestsOfBuild
     from millstream.cli.signals import ending_well
     from millstream.deploy.planning.intents import Apply
-    from millstream.results.results import read_results, write_results
+    from millstream.results.run_results import read_results, write_results
     from millstream.results.selectivity import with_counts
 
     with ending_well(), closing(TestsOfBuild(common, compiled, job, request, tests)) as tested:

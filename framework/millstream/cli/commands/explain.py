@@ -78,7 +78,7 @@ def command(
     from millstream.project.folders import checkpoints_of
     from millstream.queries.topology import compiled_topology, physical_of
     from millstream.results.batch_stats import measured_batches
-    from millstream.results.results import read_results
+    from millstream.results.run_results import read_results
 
     named = SelectionRequest(models, (), None) if models else request
     selection = select_nodes(common, compiled, named)

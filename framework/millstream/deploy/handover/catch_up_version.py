@@ -26,7 +26,7 @@ from millstream.deploy.live.supervisor import SupervisedQuery
 from millstream.deploy.planning.stages import Compare
 from millstream.deploy.stages.compare import WITHIN_BATCH, comparable_ends, with_comparison
 from millstream.deploy.stages.rebuild import begin_rebuild
-from millstream.engine.queries.batch import BatchResult
+from millstream.engine.queries.batch_result import BatchResult
 from millstream.engine.queries.gate import BatchGate
 from millstream.engine.queries.start import start_query
 from millstream.engine.queries.tables import SNAPSHOT_SUFFIX

@@ -35,7 +35,7 @@ from millstream.project.folders import checkpoints_of
 from millstream.project.load import load_project
 from millstream.project.values import Project
 from millstream.queries.topology import compiled_topology, physical_of
-from millstream.results.results import read_results
+from millstream.results.run_results import read_results
 
 RESTART = "stop the run, run `millstream apply`, and start the run again"
 

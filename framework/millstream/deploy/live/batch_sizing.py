@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from millstream.engine.queries.batch import BatchResult
+from millstream.engine.queries.batch_result import BatchResult
 from millstream.engine.queries.batch_scheduler import QueryTurn
 from millstream.engine.queries.batch_sizes import FIRST, BatchSizer, ObservedBatch, shared_out
 from millstream.engine.queries.start import QueryContext

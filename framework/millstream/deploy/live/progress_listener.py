@@ -13,8 +13,8 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
-from millstream.engine.queries.batch import BatchResult
-from millstream.engine.queries.batches import batch_of
+from millstream.engine.queries.batch_progress import batch_of
+from millstream.engine.queries.batch_result import BatchResult
 from millstream.engine.queries.row_tests import CountsByBatch
 
 Event = BatchResult | Literal["idle", "ended"]

@@ -15,7 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.node_id import NodeId
 from millstream.deploy.checkpoints.files import last_begun, last_done, read_so_far, read_up_to
-from millstream.deploy.checkpoints.state_stats import write_figures
+from millstream.deploy.checkpoints.state_figures import write_figures
 from millstream.deploy.checkpoints.swap import settle_swap
 from millstream.deploy.engine import Engine
 from millstream.deploy.live.batch_sizing import BatchSizing
@@ -39,7 +39,7 @@ from millstream.deploy.values import (
     QueryWaiting,
     SetupStep,
 )
-from millstream.engine.queries.batch import BatchResult
+from millstream.engine.queries.batch_result import BatchResult
 from millstream.engine.queries.gate import BatchGate
 from millstream.engine.queries.realtime import start_realtime
 from millstream.engine.queries.record_outcomes import fates_of_batch
@@ -50,7 +50,7 @@ from millstream.engine.spark.session import lost_jvm
 from millstream.project.contents import has_unchanged_imports
 from millstream.queries.values import Query, TableMaintenance
 from millstream.results.batch_stats import FILE, BatchTimes
-from millstream.results.state_stats import RestoredState, last_restored
+from millstream.results.state_sizes import RestoredState, last_restored
 from millstream.sources.positions import Positions, Read, covers
 from millstream.sources.topic.positions import offsets_in
 from millstream.stores.files import path_in, write_json

@@ -16,7 +16,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from millstream.core.node_id import NodeId
-from millstream.engine.queries.results import RecordCounts
+from millstream.engine.queries.query_results import RecordCounts
 from millstream.formats.sql import BAD
 from millstream.plan.nodes import Meter, RecordValidity, RowLog
 from millstream.queries.checks import count_name

@@ -36,7 +36,7 @@ from millstream.plan.nodes.maintenance import (
     view_of,
 )
 from millstream.queries.values import StaticRead, TableMaintenance, TableOutput
-from millstream.results.results import TableChanges
+from millstream.results.run_results import TableChanges
 from millstream.stores.key_ranges import key_ranges
 from millstream.stores.session_settings import takes_fast_paths
 from millstream.stores.spark import TableVersion

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from millstream.core.node_id import NodeId
-from millstream.engine.queries.batch import BatchResult
-from millstream.engine.queries.results import RecordCounts, StateRows, of_model, rows_of_states
+from millstream.engine.queries.batch_result import BatchResult
+from millstream.engine.queries.query_results import RecordCounts, StateRows, of_model, rows_of_states
 from millstream.queries.values import ModelOutput, Query
-from millstream.results.results import RecordOutcomes
+from millstream.results.run_results import RecordOutcomes
 
 
 def counts_of(counts: RecordCounts, query: Query, target: ModelOutput) -> RecordCounts:

@@ -25,10 +25,10 @@ from millstream.engine.queries.counts import (
     numbers_of,
     sum_counts,
 )
-from millstream.engine.queries.results import RecordCounts
+from millstream.engine.queries.query_results import RecordCounts
 from millstream.queries.checks import ROW, TEST, WRONG_ROW_REMEDY, count_name
 from millstream.queries.values import OutputDelivery
-from millstream.results.results import TableChanges
+from millstream.results.run_results import TableChanges
 
 _MOST_SHOWN = 3
 """Failing rows that an error shows."""

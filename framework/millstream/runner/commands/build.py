@@ -19,7 +19,7 @@ from millstream.core.node_id import NodeId
 from millstream.deploy.checkpoints.applied import LastApply
 from millstream.deploy.checkpoints.deployed import write_manifest
 from millstream.deploy.checkpoints.files import last_begun, last_done, read_up_to, write_record
-from millstream.deploy.checkpoints.state_stats import write_figures
+from millstream.deploy.checkpoints.state_figures import write_figures
 from millstream.deploy.engine import Engine, start_engine
 from millstream.deploy.live.query_order import run_in_order, upstream_queries
 from millstream.deploy.planning.query_selection import choose_queries
@@ -38,14 +38,14 @@ from millstream.deploy.stages.failed_models import isolate_failures, leave_out
 from millstream.deploy.stages.prepare import prepare_query
 from millstream.deploy.stages.rebuild import swap_rebuilt
 from millstream.deploy.values import Job, LeftOut, QueryProgress, QueryStarted, RunEnded, Tell
-from millstream.engine.queries.batches import batch_of
+from millstream.engine.queries.batch_progress import batch_of
 from millstream.engine.queries.failures import is_slow_start
-from millstream.engine.queries.results import QueryResult, RecordCounts, rows_of_states, sum_of_states
+from millstream.engine.queries.query_results import QueryResult, RecordCounts, rows_of_states, sum_of_states
 from millstream.engine.queries.row_tests import CountsByBatch
 from millstream.engine.queries.shared_reads import SharedRead
 from millstream.engine.queries.start import start_query
 from millstream.queries.values import Query
-from millstream.results.results import RunResults, TableChanges
+from millstream.results.run_results import RunResults, TableChanges
 from millstream.runner.commands.model_results import (
     BuildOutcome,
     BuildStart,

@@ -10,10 +10,10 @@ from msgspec import Struct
 
 from millstream.deploy.planning.intents import FullRefresh
 from millstream.deploy.values import Job
+from millstream.engine.queries.query_results import QueryResult, of_model
 from millstream.engine.queries.record_outcomes import counts_of, fates_of, rows_of_table
-from millstream.engine.queries.results import QueryResult, of_model
 from millstream.queries.values import ModelOutput, Query
-from millstream.results.results import ModelResult, RunResults, TableChanges
+from millstream.results.run_results import ModelResult, RunResults, TableChanges
 
 
 class BuildStart(Struct, frozen=True):

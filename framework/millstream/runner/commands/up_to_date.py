@@ -33,7 +33,7 @@ from millstream.kafka.logs import logs_of
 from millstream.project.folders import checkpoints_of, folder_in, local_path
 from millstream.queries.lock import Lock
 from millstream.queries.values import ChangesRead, Query
-from millstream.results.results import RunResults
+from millstream.results.run_results import RunResults
 from millstream.runner.commands.model_results import BuildStart, nothing_new, results_of
 from millstream.sources.positions import ends_of
 from millstream.sources.topic.positions import offsets_in

@@ -10,10 +10,10 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.core.node_id import NodeId
-from millstream.engine.queries.batches import records_of_topics, state_of
+from millstream.engine.queries.batch_progress import records_of_topics, state_of
 from millstream.engine.queries.counts import Observed, observe_counts, sum_counts
-from millstream.engine.queries.results import RecordCounts
-from millstream.results.state_stats import RestoredState, last_restored
+from millstream.engine.queries.query_results import RecordCounts
+from millstream.results.state_sizes import RestoredState, last_restored
 
 _INTERVAL = 0.25
 """Seconds between two checks of a query's progress; its end is noticed immediately."""

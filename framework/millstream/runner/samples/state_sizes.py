@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from millstream.deploy.checkpoints.files import checkpoint_folder, last_done, records_in
-from millstream.deploy.checkpoints.state_stats import read_figures
+from millstream.deploy.checkpoints.state_figures import read_figures
 from millstream.deploy.planning.records import QueryRecord
 from millstream.project.folders import local_path
 from millstream.queries.values import StatefulOperator
-from millstream.results.state_stats import RestoredState, restore_seconds
+from millstream.results.state_sizes import RestoredState, restore_seconds
 from millstream.stores.files import Files, LocalFiles
 
 

@@ -26,7 +26,7 @@ from millstream.core.node_id import NodeId
 from millstream.engine.python import functions
 from millstream.engine.queries import counts as counting
 from millstream.engine.queries import maintained
-from millstream.engine.queries.batches import state_of
+from millstream.engine.queries.batch_progress import state_of
 from millstream.engine.queries.deletions import newest_requests, not_requested, requests_of
 from millstream.engine.queries.differences import STORED
 from millstream.engine.queries.failures import reporting_spark_errors

@@ -8,9 +8,9 @@ from itertools import zip_longest
 
 from millstream.deploy.checkpoints.files import CheckpointFolder
 from millstream.deploy.planning.records import QueryRecord
-from millstream.engine.queries.batch import BatchResult
+from millstream.engine.queries.batch_result import BatchResult
 from millstream.queries.values import content_id
-from millstream.results.state_stats import FILE, RestoredState, StateFigures
+from millstream.results.state_sizes import FILE, RestoredState, StateFigures
 from millstream.stores.files import Files, read_json, write_json
 
 

@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 
 from pyspark.sql.streaming.listener import SourceProgress, StateOperatorProgress, StreamingQueryProgress
 
-from millstream.engine.queries.batch import BatchResult
+from millstream.engine.queries.batch_result import BatchResult
 from millstream.engine.queries.counts import count_reasons, logs_of, metrics_of, observe_counts, sum_counts
 from millstream.engine.queries.row_tests import CountsByBatch
-from millstream.results.state_stats import OperatorState
+from millstream.results.state_sizes import OperatorState
 from millstream.sources.topic.positions import TopicPosition, from_stored
 from millstream.sources.topic.spark import OLDEST
 

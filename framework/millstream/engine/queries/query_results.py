@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from millstream.core.errors import Diagnostic
 from millstream.core.node_id import NodeId
 from millstream.queries.values import Query
-from millstream.results.results import Status, TableChanges
+from millstream.results.run_results import Status, TableChanges
 
 
 class RecordCounts(Struct, frozen=True):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec import Struct
 
 from millstream.core.node_id import NodeId
-from millstream.engine.queries.results import RecordCounts
-from millstream.results.results import RecordOutcomes, TableChanges
-from millstream.results.state_stats import OperatorState
+from millstream.engine.queries.query_results import RecordCounts
+from millstream.results.run_results import RecordOutcomes, TableChanges
+from millstream.results.state_sizes import OperatorState
 from millstream.sources.positions import Position
 
 
