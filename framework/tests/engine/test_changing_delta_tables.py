@@ -135,6 +135,7 @@ def test_models_follow_the_changes(lake, first_spark):
     check(lake)
 
 
+@pytest.mark.long
 def test_a_run_follows_the_changes(lake, first_spark):
     good_build(lake, first_spark)
     with running(lake.root, first_spark) as run:
@@ -182,6 +183,7 @@ def test_models_equal_duckdb_after_random_changes(lake, first_spark):
         check(lake)
 
 
+@pytest.mark.long
 def test_rows_that_spark_marks_as_deleted(lake, first_spark):
     """Spark deletes rows of large files by deletion vectors."""
     path = lake.root / "lake/marked"

@@ -98,7 +98,10 @@ def _log_entries(source: RowSource, project: Project, version: int) -> Iterator[
         lines = path.read_bytes().splitlines()
     except FileNotFoundError:
         message = f"version {version} of the Delta table of source '{source.id}' is no longer in its log"
-        remedy = "`millstream build --full-refresh` starts over with the rows that the table has"
+        remedy = (
+            "`millstream build --full-refresh` removes the rows and state of the models, and starts over "
+            "with the rows that the table has"
+        )
         raise MillstreamError(Diagnostic("MS645", message, source.location, remedy)) from None
     for line in lines:
         yield from msgspec.json.decode(line).items()

@@ -6,15 +6,14 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
 
-from millstream.core.expressions import quote_name
 from millstream.queries.values import TableOutput
 from millstream.stores.deletions import deleted_sql
 from millstream.stores.delta.spark import table
 from millstream.stores.retention import NewestTime, with_retention
 from millstream.stores.spark import TableBatch
 
-_ROWS = "_millstream_appended"
-"""The view of a batch."""
+_REQUESTS = "_millstream_requests"
+"""The view of a batch's requests to delete rows."""
 
 
 def append_rows(
@@ -29,28 +28,27 @@ def append_rows(
     with with_retention(rows, output, newest, local=batch.local) as (retained, limit):
         if limit is not None:
             table.write_newest(session, path, limit.newest)
+        appended = retained
+        if batch.deletes:
+            _delete_requested(retained.where("_deleted"), output, path, batch)
+            appended = retained.where("not _deleted").drop("_deleted")
         with table.skip_repeated(session, batch.writer, batch.number):
-            if not batch.deletes:
-                retained.write.format("delta").mode("append").save(path)
-                return
-            retained.createOrReplaceTempView(_ROWS)
-            with table.reading_source_again(session, allowed=batch.local):
-                session.sql(_deleting_sql(output, path))
+            appended.write.format("delta").mode("append").save(path)
 
 
-def _deleting_sql(output: TableOutput, path: str) -> str:
-    """Return the statement that appends rows, but deletes those of rows with `_deleted`."""
-    names = [quote_name(column.name) for column in output.columns]
-    values = ", ".join(f"new.{name}" for name in names)
-    return "\n".join(
-        (
-            f"merge into {table.table_at(path)} as old",
-            f"using {_ROWS} as new",
-            f"on new._deleted and {deleted_sql(output, 'old', 'new')}",
-            "when matched then delete",
-            f"when not matched and not new._deleted then insert ({', '.join(names)}) values ({values})",  # noqa: S608
+def _delete_requested(requests: DataFrame, output: TableOutput, path: str, batch: TableBatch) -> None:
+    """Delete the rows that requests name, before those of the batch are appended.
+
+    A repeated batch deletes them again, which changes nothing: later batches have no rows yet.
+    """
+    session = requests.sparkSession
+    requests.createOrReplaceTempView(_REQUESTS)
+    deleted = deleted_sql(output, "old", "request")
+    with table.reading_source_again(session, allowed=batch.local):
+        session.sql(
+            f"merge into {table.table_at(path)} as old using {_REQUESTS} as request on {deleted} "
+            "when matched then delete"
         )
-    )
 
 
 def delete_expired(session: SparkSession, output: TableOutput, path: str) -> None:
