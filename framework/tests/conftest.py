@@ -28,7 +28,7 @@ settings.load_profile("tests")
 from support.broker import broker, broker_server  # noqa: E402, F401 - fixtures
 from support.databases import database  # noqa: E402, F401 - fixtures
 from support.long import in_part  # noqa: E402
-from support.mariadb import mariadb, mariadb_server  # noqa: E402, F401 - fixtures
+from support.mariadb import mariadb, mariadb_process, mariadb_server  # noqa: E402, F401 - fixtures
 from support.postgres import postgres, postgres_server  # noqa: E402, F401 - fixtures
 from support.registry import skipped_for_java  # noqa: E402
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from millstream.core.errors import WrongOption
-from millstream.core.types import BINARY, VARIANT, Array, Map, Row
+from millstream.core.types import is_single_value
 from millstream.outputs.kinds import Table
 from millstream.plan.from_sql.catalog import ModelSpec, PlanDiagnostic
-
-_COMPOSED = (Array, Map, Row)
 
 
 def check_deletions(spec: ModelSpec) -> list[PlanDiagnostic]:
@@ -16,11 +14,9 @@ def check_deletions(spec: ModelSpec) -> list[PlanDiagnostic]:
     if table is None or not table.delete_by:
         return []
     wrong = _missing_or_misplaced(spec, table) or _wrong_type(spec, table)
-    return (
-        []
-        if wrong is None
-        else [PlanDiagnostic(wrong.code, wrong.message, wrong.help, spec.id, option=wrong.option)]
-    )
+    if wrong is None:
+        return []
+    return [PlanDiagnostic(wrong.code, wrong.message, wrong.help, spec.id, option=wrong.option)]
 
 
 def _missing_or_misplaced(spec: ModelSpec, table: Table) -> WrongOption | None:
@@ -37,9 +33,7 @@ def _missing_or_misplaced(spec: ModelSpec, table: Table) -> WrongOption | None:
 def _wrong_type(spec: ModelSpec, table: Table) -> WrongOption | None:
     named = {name.lower() for name in table.delete_by}
     for column in spec.columns:
-        if column.name.lower() in named and (
-            isinstance(column.type, _COMPOSED) or column.type in {BINARY, VARIANT}
-        ):
+        if column.name.lower() in named and not is_single_value(column.type):
             message = f"'{column.name}' can't say which rows are deleted: it is of type {column.type}"
             remedy = "name a column with a number, a text, a date or a time"
             return WrongOption("MS558", message, remedy, "delete_by")

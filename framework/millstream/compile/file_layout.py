@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from millstream.core.errors import WrongOption
-from millstream.core.types import BINARY, VARIANT, Array, Map, Row
+from millstream.core.types import is_single_value
 from millstream.outputs.kinds import LAYOUT, Table
 from millstream.plan.from_sql.catalog import ModelSpec, PlanDiagnostic
 from millstream.stores.declaration import StoreDeclaration
 
 OPTIONS = (*LAYOUT, "target_file_size")
-_COMPOSED = (Array, Map, Row)
 
 
 def check_file_layout(spec: ModelSpec, store: StoreDeclaration) -> list[PlanDiagnostic]:
@@ -53,8 +52,7 @@ def _wrong_types(spec: ModelSpec, table: Table) -> Iterator[WrongOption]:
     for option in LAYOUT:
         named = {name.lower() for name in getattr(table, option)}
         for column in spec.columns:
-            arranged = not (isinstance(column.type, _COMPOSED) or column.type in {BINARY, VARIANT})
-            if column.name.lower() in named and not arranged:
+            if column.name.lower() in named and not is_single_value(column.type):
                 message = f"files can't be arranged by '{column.name}', which is of type {column.type}"
                 remedy = "name a column with a number, a text, a date or a time"
                 yield WrongOption("MS697", message, remedy, option)

@@ -258,6 +258,11 @@ def has_equality(type_: Type) -> bool:
     return not any(inner == VARIANT or isinstance(inner, Map) for inner in types_within(type_))
 
 
+def is_single_value(type_: Type) -> bool:
+    """Tell whether values are numbers, texts, dates, times or booleans."""
+    return not (isinstance(type_, Array | Map | Row) or type_ in {BINARY, VARIANT})
+
+
 def parse_type(text: str) -> Type:
     """Parse a type in Spark's DDL: `struct<id: bigint, tags: array<string>>`."""
     reader = _Reader(text)

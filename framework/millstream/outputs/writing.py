@@ -12,6 +12,11 @@ def no_function(name: str) -> Callable[..., Any]:
     raise KeyError(name)
 
 
+def write_nothing(rows: Any) -> None:
+    """Compute all rows of a DataFrame: Spark stores the state of a batch only then."""
+    rows.write.format("noop").mode("overwrite").save()
+
+
 class WriterBatch(Struct, frozen=True):
     """A batch of a model, and what its writer may need."""
 

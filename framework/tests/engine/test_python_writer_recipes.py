@@ -1,6 +1,5 @@
 """The recipes of `docs/writers.md` write to real servers: Python's HTTP server, Redis, MariaDB."""
 
-import getpass
 import json
 import shutil
 import subprocess
@@ -113,34 +112,20 @@ def test_redis_has_the_newest_totals(page, first_spark, monkeypatch, tmp_path_fa
         assert client.hgetall("totals:bob") == {b"orders": b"2", b"total": b"21.5"}
 
 
-@contextmanager
-def mysql_server(folder):
-    """A MariaDB server with the tables of the recipe; yield its socket."""
-    socket, user = folder / "mysql.sock", getpass.getuser()
-    common = ["--no-defaults", f"--datadir={folder / 'data'}", f"--user={user}"]
-    subprocess.run(
-        ["mariadb-install-db", *common, "--auth-root-authentication-method=normal", "--skip-test-db"],
-        check=True,
-        capture_output=True,
-    )
-    command = ["mariadbd", *common, f"--socket={socket}", "--skip-networking", f"--pid-file={folder / 'pid'}"]
-    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    try:
-        while "ready for connections" not in (line := server.stderr.readline()):
-            assert line, "MariaDB ended"
-        with pymysql.connect(unix_socket=str(socket), user="root") as database, database.cursor() as cursor:
-            cursor.execute("create database shop")
-            cursor.execute("create table shop.order_log (order_id varchar(50), amount double)")
-            cursor.execute("create table shop.batches (id varchar(200) primary key)")
-        yield str(socket)
-    finally:
-        server.terminate()
-        server.communicate(timeout=60)
+@pytest.fixture
+def mysql_socket(mariadb_process):
+    """Create the tables of the recipe; return the server's socket."""
+    socket, _ = mariadb_process
+    with pymysql.connect(unix_socket=str(socket), user="root") as database, database.cursor() as cursor:
+        cursor.execute("drop database if exists shop")
+        cursor.execute("create database shop")
+        cursor.execute("create table shop.order_log (order_id varchar(50), amount double)")
+        cursor.execute("create table shop.batches (id varchar(200) primary key)")
+    return str(socket)
 
 
-@pytest.mark.skipif(shutil.which("mariadbd") is None, reason="MariaDB is not installed")
 def test_a_database_has_each_row_once_although_the_function_fails_after_its_transaction(
-    page, first_spark, monkeypatch, tmp_path_factory
+    page, first_spark, monkeypatch, mysql_socket
 ):
     shop = page("models/order_log.sql", "macros/log_in_mysql.py")
     failing = (
@@ -148,17 +133,16 @@ def test_a_database_has_each_row_once_although_the_function_fails_after_its_tran
         + "    if not batch.is_repeated:\n        raise OSError\n"
     )
     shop.write("macros/log_in_mysql.py", failing)
-    with mysql_server(tmp_path_factory.mktemp("mysql")) as socket:
-        monkeypatch.setenv("MYSQL_SOCKET", socket)
-        monkeypatch.setenv("MYSQL_USER", "root")
-        send(shop.bootstrap, {"orders": [*ORDERS, ORDERS[0]]})
-        results, _ = built(shop.root, first_spark)
-        assert statuses(results) == {"order_log": "success"}
-        with (
-            pymysql.connect(unix_socket=socket, user="root", database="shop") as database,
-            database.cursor() as cursor,
-        ):
-            cursor.execute("select order_id, amount from order_log order by order_id")
-            assert cursor.fetchall() == (("o1", 1000.0), ("o1", 1000.0), ("o2", 20.0), ("o3", 2000.0))
-            cursor.execute("select count(*) from batches")
-            assert cursor.fetchall() == ((1,),)
+    monkeypatch.setenv("MYSQL_SOCKET", mysql_socket)
+    monkeypatch.setenv("MYSQL_USER", "root")
+    send(shop.bootstrap, {"orders": [*ORDERS, ORDERS[0]]})
+    results, _ = built(shop.root, first_spark)
+    assert statuses(results) == {"order_log": "success"}
+    with (
+        pymysql.connect(unix_socket=mysql_socket, user="root", database="shop") as database,
+        database.cursor() as cursor,
+    ):
+        cursor.execute("select order_id, amount from order_log order by order_id")
+        assert cursor.fetchall() == (("o1", 1000.0), ("o1", 1000.0), ("o2", 20.0), ("o3", 2000.0))
+        cursor.execute("select count(*) from batches")
+        assert cursor.fetchall() == ((1,),)

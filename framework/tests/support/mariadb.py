@@ -19,8 +19,8 @@ _USER = "mysql" if os.geteuid() == 0 else None
 
 
 @pytest.fixture(scope="session")
-def mariadb_server():
-    """Start a server; stop the process that was started, by its id."""
+def mariadb_process():
+    """Start a server and yield its socket and port; stop the process that was started, by its id."""
     folder = Path(tempfile.mkdtemp(prefix="millstream-mariadb-"))
     if _USER:
         shutil.chown(folder, _USER)
@@ -35,11 +35,17 @@ def mariadb_server():
     server = subprocess.Popen([shutil.which("mariadbd"), "--no-defaults", *options], **quiet)
     try:
         _wait(folder / "socket")
-        yield MysqlSchema(f"mysql://127.0.0.1:{port}/Shop", "owner", PASSWORD, "Shop")
+        yield folder / "socket", port
     finally:
         server.send_signal(signal.SIGTERM)
         server.wait(30)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def mariadb_server(mariadb_process):
+    _, port = mariadb_process
+    return MysqlSchema(f"mysql://127.0.0.1:{port}/Shop", "owner", PASSWORD, "Shop")
 
 
 def _wait(socket):

@@ -103,6 +103,7 @@ def open_checkpoint(engine: Engine, query: Query) -> OpenedCheckpoint:
     created = {
         table.model
         for table in query.tables
+        # Old files with rows that a request deleted go at a start, if no batch follows.
         if (record is None or not record.describes(table) or table.deletes_on_request)
         and engine.tables.create(table, changes=table.model in engine.streamed)
     }

@@ -21,7 +21,7 @@ from millstream.engine.queries.row_tests import CountsByBatch, run_row_checks
 from millstream.engine.queries.small_batches import MOST, BatchInterpretation, evaluate_batch, plan_small
 from millstream.outputs.kinds import BATCH
 from millstream.outputs.registry import writer_of
-from millstream.outputs.writing import WriterBatch, no_function
+from millstream.outputs.writing import WriterBatch, no_function, write_nothing
 from millstream.queries.checks import count_name
 from millstream.queries.dead_letters import REASON
 from millstream.queries.values import (
@@ -145,7 +145,7 @@ def _write(
         return None
     rows, model = session.sql(delivery.sql), output.model.name
     if number == stores.skipped:
-        rows.write.format("noop").mode("overwrite").save()  # or Spark would store no state
+        write_nothing(rows)
         return None
     if output.keys:
         rows = latest_rows(rows, output.keys, None)

@@ -19,6 +19,7 @@ from millstream.engine.python.dead_workers import WORKER_DIED
 from millstream.engine.python.worker import FAILED
 from millstream.engine.queries.causes import RAISED, Cause, causes_of
 from millstream.queries.checks import WRONG_ROW, WRONG_ROW_REMEDY
+from millstream.sources.delta.log import START_OVER
 
 _LONGEST = 600
 
@@ -59,11 +60,6 @@ _RAISED = (
 )
 
 _NULL_KEYS = "leave out rows whose key is NULL, or give them a key with coalesce"
-
-_START_OVER = (
-    "`millstream build --full-refresh` removes the rows and state of the models, and starts over with the "
-    "rows that the table has"
-)
 
 _FILE_REMEDY = "declare the columns that the files have, or fix the file"
 
@@ -116,7 +112,7 @@ _FAILURES = (
             r"[^\n]*? at version (\d+)\."
         ),
         lambda match: f"version {match[2]} of the table deletes or changes rows{_operation(match[1])}",
-        f"set skip_changes: true for the source to leave out such versions; or {_START_OVER}",
+        f"set skip_changes: true for the source to leave out such versions; or {START_OVER}",
     ),
     _KnownFailure(
         "MS645",
@@ -124,7 +120,7 @@ _FAILURES = (
             r"\[DELTA_MISSING_FILES_UNEXPECTED_VERSION\] [^\n]*? version (\d+); [^\n]*? starts at (\d+)\."
         ),
         lambda match: f"it continues at version {match[1]}, and the table's log starts at version {match[2]}",
-        f"{_START_OVER}; let the table keep its log for longer: delta.logRetentionDuration",
+        f"{START_OVER}; let the table keep its log for longer: delta.logRetentionDuration",
     ),
     _KnownFailure(
         "MS645",
@@ -146,13 +142,13 @@ _FAILURES = (
         "MS645",
         re.compile(r"\[DELTA_MISSING_CHANGE_DATA\]"),
         lambda _: "the table recorded no changes for a while",
-        f"{_START_OVER}; keep its property delta.enableChangeDataFeed",
+        f"{START_OVER}; keep its property delta.enableChangeDataFeed",
     ),
     _KnownFailure(
         "MS645",
         re.compile(r"\[DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE\]"),
         lambda _: "the table that it has read was recreated",
-        _START_OVER,
+        START_OVER,
     ),
     _KnownFailure(
         "MS645",
@@ -161,7 +157,7 @@ _FAILURES = (
             r"[^\n]*?(?: version (\d+))?:?(?:\n|$)"
         ),
         lambda match: "the columns of the table changed" + (f" in version {match[1]}" if match[1] else ""),
-        f"continue, if columns were only added; otherwise, {_START_OVER}",
+        f"continue, if columns were only added; otherwise, {START_OVER}",
     ),
     _KnownFailure(
         "MS645",

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.user_code import describe_failure
 from millstream.outputs.python.batch import Batch
-from millstream.outputs.writing import WriterBatch
+from millstream.outputs.writing import WriterBatch, write_nothing
 
 _FIRST, _LONGEST = 1.0, 60.0
 """Seconds until a failed call is repeated: at first, and at most."""
@@ -24,8 +24,7 @@ _REMEDY = (
 def write(rows: DataFrame, options: Mapping[str, Any], batch: WriterBatch) -> str | None:
     """Hand rows over; return why they were not written, if they are to become dead letters."""
     if batch.environment and options["environments"] == "skip":
-        # Spark stores the state of a batch only if all of its rows are computed.
-        rows.write.format("noop").mode("overwrite").save()
+        write_nothing(rows)
         return None
     table = rows.toArrow()
     reason = _handed_over(table, options, batch) if table.num_rows else None

@@ -14,6 +14,12 @@ from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.project.folders import absolute_path, local_path
 from millstream.project.values import Project, RowSource
 
+START_OVER = (
+    "`millstream build --full-refresh` removes the rows and state of the models, and starts over with the "
+    "rows that the table has"
+)
+"""The remedy of a query that can't go on with what the writer of a table did."""
+
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
@@ -98,10 +104,6 @@ def _log_entries(source: RowSource, project: Project, version: int) -> Iterator[
         lines = path.read_bytes().splitlines()
     except FileNotFoundError:
         message = f"version {version} of the Delta table of source '{source.id}' is no longer in its log"
-        remedy = (
-            "`millstream build --full-refresh` removes the rows and state of the models, and starts over "
-            "with the rows that the table has"
-        )
-        raise MillstreamError(Diagnostic("MS645", message, source.location, remedy)) from None
+        raise MillstreamError(Diagnostic("MS645", message, source.location, START_OVER)) from None
     for line in lines:
         yield from msgspec.json.decode(line).items()

@@ -167,18 +167,11 @@ class MysqlDialect:
         return True
 
     def column_type(self, table: TableOutput, column: Column) -> str | None:
-        kind = self._type(column.type)
+        kind = _type_name(column.type)
         if kind in {"longtext", "longblob"} and stored_name(column.name) in key_columns(table):
-            length = _key_length(self, table)
+            length = _key_length(table)
             return f"varbinary({length})" if kind == "longblob" else f"varchar({length // _CHARACTER_BYTES})"
         return kind
-
-    def _type(self, type_: Type) -> str | None:
-        if isinstance(type_, NESTED):
-            return "longtext"
-        if isinstance(type_, Decimal):
-            return f"decimal({type_.precision},{type_.scale})"
-        return _TYPES.get(type_)
 
     def size(self, connection: Connection, name: str) -> int:
         text = (
@@ -292,10 +285,18 @@ class MysqlDialect:
         return read_rows(connection.execute(text), tables, connection.zone)
 
 
-def _key_length(dialect: MysqlDialect, table: TableOutput) -> int:
+def _type_name(type_: Type) -> str | None:
+    if isinstance(type_, NESTED):
+        return "longtext"
+    if isinstance(type_, Decimal):
+        return f"decimal({type_.precision},{type_.scale})"
+    return _TYPES.get(type_)
+
+
+def _key_length(table: TableOutput) -> int:
     """Return how many bytes each text of a key can have."""
     keys = key_columns(table)
-    kinds = [dialect._type(c.type) for c in table.columns if stored_name(c.name) in keys]  # noqa: SLF001
+    kinds = [_type_name(c.type) for c in table.columns if stored_name(c.name) in keys]
     texts = sum(kind in {"longtext", "longblob"} for kind in kinds)
     return (_KEY_BYTES - _OTHER_BYTES * (len(kinds) - texts)) // texts
 
