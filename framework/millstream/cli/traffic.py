@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -34,14 +35,17 @@ def chosen_generators(project: Project, names: Sequence[str]) -> list[GeneratorT
         if not generators:
             remedy = "write `def TOPIC(random, now)` in a file of seeds/, which yields keys and values"
             raise MillstreamError(Diagnostic("MS834", "the project has no generators", None, remedy))
-        return list(generators.values())
+        return [pair for pair in generators.values() if not pair[1].pattern]
     by_name: dict[str, list[GeneratorTopic]] = {}
     for id_, (generator, topic) in generators.items():
         for name in {id_, topic.name, generator.name}:
             by_name.setdefault(name, []).append((generator, topic))
-        for name in topic.topics:
-            by_name.setdefault(name, []).append((generator, replace(topic, topics=(name,))))
+        for name in _topics_of(topic, names):
+            by_name.setdefault(name, []).append((generator, with_topic(topic, name)))
     diagnostics = [_unknown(project, name, by_name) for name in names if name not in by_name]
+    diagnostics += [
+        _without_topic(topic) for name in names for _, topic in by_name.get(name, ()) if topic.pattern
+    ]
     if diagnostics:
         raise MillstreamError(*diagnostics)
     by_topic = {
@@ -52,19 +56,36 @@ def chosen_generators(project: Project, names: Sequence[str]) -> list[GeneratorT
     return list(by_topic.values())
 
 
+def with_topic(source: SourceTopic, topic: str) -> SourceTopic:
+    """Return a source as if it read only one of its topics."""
+    return replace(source, topics=(topic,), pattern="")
+
+
+def _topics_of(source: SourceTopic, names: Iterable[str]) -> Iterable[str]:
+    """Return the topics of a source that can be named: of a pattern, those of these names that match it."""
+    return (name for name in names if re.fullmatch(source.pattern, name)) if source.pattern else source.topics
+
+
 def named_source(project: Project, names: Sequence[str]) -> SourceTopic:
     """Return the one source that is named, by its ID, its name or its topic."""
     by_name: dict[str, SourceTopic] = {}
     for source in project.topics.values():
         by_name |= {source.name: source, source.id: source}
-        by_name |= {topic: replace(source, topics=(topic,)) for topic in source.topics}
+        by_name |= {topic: with_topic(source, topic) for topic in _topics_of(source, names)}
     if len(names) != 1:
         message = f"--value sends to one source, not to {len(names)}"
         raise MillstreamError(Diagnostic("MS834", message, None, "name one source or its topic"))
     if names[0] not in by_name:
         remedy = did_you_mean(names[0], by_name, f"sources: {', '.join(project.topics)}")
         raise MillstreamError(Diagnostic("MS834", f"there is no source '{names[0]}'", None, remedy))
+    if by_name[names[0]].pattern:
+        raise MillstreamError(_without_topic(by_name[names[0]]))
     return by_name[names[0]]
+
+
+def _without_topic(source: SourceTopic) -> Diagnostic:
+    message = f"the source {source.id} reads all topics that match '{source.pattern}'"
+    return Diagnostic("MS834", message, None, "name the topic to send to, such as one that matches it")
 
 
 def _unknown(project: Project, name: str, generators: dict[str, list[GeneratorTopic]]) -> Diagnostic:

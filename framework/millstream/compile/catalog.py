@@ -142,6 +142,7 @@ def _topic(topic: Topic, relation: InputRelation, derived: tuple[tuple[str, Expr
         name=topic.name,
         first_topic=topic.topics[0],
         other_topics=topic.topics[1:],
+        pattern=topic.pattern,
         format=topic.format,
         fields=(
             *(c for c in columns if c.name not in not_fields),

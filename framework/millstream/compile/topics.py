@@ -22,7 +22,6 @@ from millstream.outputs.kinds import (
     HANDLED_SUFFIX,
     LONGEST_TOPIC,
     Sink,
-    dead_letter_topic_of,
 )
 from millstream.outputs.registry import materialization_of
 from millstream.project.checks import LocationLines
@@ -226,7 +225,7 @@ class _Topics:
                 )
 
     def _source_topics(self) -> Iterator[str]:
-        return (topic for source in self.sources for topic in source.topics)
+        return (topic for source in self.sources if not source.pattern for topic in source.topics)
 
     def _declared(self, topic: str) -> Location:
         """Return where a topic is declared; the last one counts if there are several."""
@@ -256,7 +255,7 @@ class _Topics:
         for source in self.sources:
             if source.on_bad_record == "dead_letter" or NodeId("source", source.id) in of_calls:
                 yield _DeadLetterTopic(
-                    dead_letter_topic_of(source.name, source.topics),
+                    source.dead_letter_topic,
                     NodeId("source", source.id),
                     source.id,
                     source.location,

@@ -39,6 +39,7 @@ from millstream.deploy.checkpoints.splitting import apply_splits
 from millstream.deploy.checkpoints.swap import settle_all
 from millstream.deploy.checkpoints.transactions import TransactionNames, TransactionsOf
 from millstream.deploy.fit_to_deployment import fit_job
+from millstream.deploy.matched_topics import match_job
 from millstream.deploy.planning.definitions import definition_of
 from millstream.deploy.planning.records import QueryRecord
 from millstream.deploy.shared_target import TargetSharing, enter_target, must_change, own_queries
@@ -380,6 +381,7 @@ def start_engine(
             stack.enter_context(checkpoints_lock(checkpoints, files, project.target.title, waiting))
         tables = Tables(spark, project, job.catalog)
         kafka = ready.result()
+        job = match_job(job, admin_of(kafka.cluster))
         transaction_store = _transactions_of(job, files, checkpoints, kafka)
         if sharing is not None and sharing.others:
             job = _joining(job, files, checkpoints)

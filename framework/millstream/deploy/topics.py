@@ -137,7 +137,7 @@ def _check_existing(job: Job, queries: Sequence[Query], admin: Admin) -> None:
     messages = [f"the topic '{t.name}' of a source does not exist" for t in read if t.name not in existing]
     environment = job.project.target.environment
     for source in (source for query in queries for source in query.topic_reads):
-        deferred = environment is not None and environment.defers(source.relation)
+        deferred = environment is not None and environment.defers(source.relation) and not source.pattern
         missing = [topic for topic in source.topics if deferred and topic not in existing]
         messages += [f"the topic '{topic}' of production does not exist" for topic in missing]
     if messages:

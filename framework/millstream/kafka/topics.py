@@ -72,7 +72,9 @@ def topic_ids(admin: Admin, topics: Iterable[str]) -> dict[str, str]:
 
 
 def source_topics(source: SourceTopic) -> list[TopicConfig]:
-    """Return the topics of a source as its YAML configures them."""
+    """Return the topics of a source as its YAML configures them; none if it reads those of a pattern."""
+    if source.pattern:
+        return []
     options = source.options
     # In a reference topic, only the newest record of a key counts, unless its versions do.
     config = {"cleanup.policy": "compact"} if source.table and not source.versions else {}

@@ -36,9 +36,9 @@ those of one query and checkpoint in a topic.
 DEAD_LETTER_SUFFIX = ".dead_letter"
 
 
-def dead_letter_topic_of(source: str, topics: Sequence[str]) -> str:
+def dead_letter_topic_of(source: str, topics: Sequence[str], pattern: str) -> str:
     """Return the topic of a source's dead letters, which several topics have in common."""
-    return f"{topics[0] if len(topics) == 1 else source}{DEAD_LETTER_SUFFIX}"
+    return f"{source if pattern or len(topics) > 1 else topics[0]}{DEAD_LETTER_SUFFIX}"
 
 
 PROCESSING_TIME = "processing_time"

@@ -14,6 +14,7 @@ from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 from millstream.core.types import Field, Type
 from millstream.formats.registry import DEFAULT, KEY, Encoding
+from millstream.outputs.kinds import dead_letter_topic_of
 from millstream.project.names import Environment
 from millstream.project.secrets import Secret
 
@@ -120,8 +121,10 @@ class Topic(Struct, frozen=True, tag="topic"):
     source: str
     name: str
     topics: tuple[str, ...]
-    """Their names in Kafka; nearly always one."""
+    """Their names in Kafka, nearly always one; or a pattern of these."""
     location: Location
+    pattern: str = ""
+    """A regular expression for the names of its topics, if it is not given by these."""
     columns: tuple[DeclaredColumn, ...] = ()
     key: TopicKey | None = None
     format: Encoding = DEFAULT
@@ -146,6 +149,10 @@ class Topic(Struct, frozen=True, tag="topic"):
     @property
     def id(self) -> str:
         return f"{self.source}.{self.name}"
+
+    @property
+    def dead_letter_topic(self) -> str:
+        return dead_letter_topic_of(self.name, self.topics, self.pattern)
 
     @property
     def topic_names(self) -> str:

@@ -63,6 +63,7 @@ from millstream.queries.values import (
     Target,
     ToKafka,
     TooLarge,
+    TopicRead,
     ViewOutput,
     WriterOutput,
 )
@@ -221,7 +222,7 @@ def build_query(
         tuple(", ".join(str(o.model) for o in part.outputs) for part in recipe.parts),
         settings.timezone,
         signatures.stored(live),
-        tuple(source.stream for source in reads),
+        tuple(source.identity if isinstance(source, TopicRead) else source.stream for source in reads),
         settings.spark | _isolation(settings, reads),
         changes=tuple(output.model for output in live if output.sends_changes),
         tables=signatures.tables(source.relation for source in reads if isinstance(source, ChangesRead)),

@@ -29,7 +29,7 @@ class TopicRead(Struct, frozen=True, tag="topic"):
     relation: NodeId
     """The id of the source, or of the model that writes the topic."""
     topics: tuple[str, ...]
-    """One, unless a source reads several."""
+    """One, unless a source reads several; or a pattern, until it is known which topics match it."""
     columns: tuple[Column, ...] = ()
     """The decoded fields."""
     key: Column | None = None
@@ -42,6 +42,7 @@ class TopicRead(Struct, frozen=True, tag="topic"):
     """The columns of which a wrong value makes a record bad for some model; None if any does."""
     reads_all: bool = field(default=False, name="whole")
     """Each batch reads all records that there are: they are versions, for which other rows wait."""
+    pattern: str = ""
 
     @property
     def deciding(self) -> tuple[Column, ...]:
@@ -56,6 +57,14 @@ class TopicRead(Struct, frozen=True, tag="topic"):
     def stream(self) -> str:
         """Its topics in one text, as Spark names a read of them; positions are stored by each topic."""
         return ", ".join(self.topics)
+
+    @property
+    def identity(self) -> str:
+        """Its topics in one text; or their pattern, which is the same when topics appear.
+
+        Streams of other kinds of sources have a colon, as `(?:eu|us)` has.
+        """
+        return self.pattern.replace(":", "") or self.stream
 
     @property
     def title(self) -> str:

@@ -86,6 +86,7 @@ def source_reads(
                     headers="_headers" in node.metadata or node.relation in with_headers,
                     bad_by=bad_by(node, good),
                     reads_all=node.relation in versions,
+                    pattern=scan_of(node).pattern,
                 )
                 records[view] = read if view not in records else _both(records[view], read)
                 reads[view] = records[view]

@@ -46,7 +46,7 @@ def leaves_of(catalog: Catalog, seeds: Mapping[NodeId, str]) -> LeafMeanings:
     columns: dict[NodeId, dict[str, str]] = {}
     tables: dict[NodeId, str] = {}
     for id_, topic in catalog.topics.items():
-        names = ", ".join(sorted(topic.topics))
+        names = topic.pattern or ", ".join(sorted(topic.topics))
         rows[id_] = f"{names} {topic.format.identity} {topic.key_type} {topic.key_format.identity}"
         rows[id_] += " versions" if topic.versions else ""
         columns[id_] = columns_of_topic(topic, functions)

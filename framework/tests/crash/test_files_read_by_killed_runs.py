@@ -1,4 +1,4 @@
-"""Runs that read a folder of files, or a Delta table, and are killed: each row is in each topic and table once.
+"""Runs that read files, a Delta table, or topics that appear, and are killed: each row is in each output once.
 
 `MILLSTREAM_FILE_KILLS=50 uv run pytest -m long framework/tests/crash/test_files_read_by_killed_runs.py` is a longer run.
 """
@@ -15,7 +15,7 @@ from engine.test_source_kinds import write_file
 from support.commands import Run, succeed
 from support.committed_records import committed
 from support.kinds import LAKE
-from support.runs import table_rows
+from support.runs import create_topics, table_rows
 from support.shops import Shop
 
 from millstream.local.broker import keep_broker, stop_broker
@@ -59,10 +59,22 @@ def append_rows(shop, _name, *rows):
     write_deltalake(str(shop.root / "lake/orders"), pa.table(columns), mode="append")
 
 
+TOPICS_OF_A_PATTERN = LAKE.replace("parquet_folders:", "topics:").replace(
+    "path: lake/orders", "topic_pattern: orders_.*"
+)
+
+
+def write_topic(shop, name, *rows):
+    create_topics(shop.bootstrap, f"orders_{name}", partitions=1)
+    names = ("id", "customer", "amount")
+    shop.send(*((None, dict(zip(names, row, strict=True))) for row in rows), topic=f"orders_{name}")
+
+
 KINDS = {
     "packaged": (LAKE, write_file),
     "files": (FILES_OF_LINES, write_lines),
     "delta": (DELTA_TABLE, append_rows),
+    "pattern": (TOPICS_OF_A_PATTERN, write_topic),
 }
 
 

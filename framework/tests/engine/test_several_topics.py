@@ -8,7 +8,9 @@ from support.shops import event
 from support.spark import SPARK_WARNINGS
 
 from millstream.compile import compile_project
+from millstream.deploy.matched_topics import match_job
 from millstream.deploy.planning.intents import Apply, FullRefresh
+from millstream.deploy.values import Job
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import cluster_of
 from millstream.ops.lag import topic_lags
@@ -60,7 +62,8 @@ def lags(shop):
     compiled = compile_project(shop.root)
     project = load_project(shop.root, None, None, None)
     admin = admin_of(cluster_of(project.target, shop.bootstrap, project.root))
-    queries = physical_of(compiled_topology(compiled), None).queries
+    job = Job(project, topology := compiled_topology(compiled), physical_of(topology))
+    queries = match_job(job, admin).physical.queries
     lags = topic_lags(admin, project, queries, checkpoints_of(project.target, shop.root))
     return {(lag.query, lag.topic): lag.records for lag in lags}
 

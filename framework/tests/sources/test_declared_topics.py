@@ -26,6 +26,31 @@ def row(keys):
 
 WRONG = {
     "topic: a, topics: [a, b]": ("MS107", "[a, b]", "write all of its topics in `topics`", "topics: [a, b]"),
+    "topic_pattern: 'a_('": (
+        "MS107",
+        "'a_('",
+        "write one that matches whole names, such as orders_.*",
+        "topic_pattern: orders_.*",
+    ),
+    "topic: a, topic_pattern: b_.*": (
+        "MS107",
+        "b_.*",
+        "remove `topic`, or name it in the pattern: orders_.*|returns",
+        "topic_pattern: b_.*|a",
+    ),
+    "topics: [a], topic_pattern: b_.*": (
+        "MS107",
+        "b_.*",
+        "remove `topics`, or name it in the pattern: orders_.*|returns",
+        "topic_pattern: b_.*|a",
+    ),
+    "topic_pattern: b_.*, partitions: 3": ("MS107", "3", "remove it", "topic_pattern: b_.*"),
+    "topic_pattern: b_.*, key: {name: k, type: string}, table: true": (
+        "MS107",
+        "true",
+        "declare a source for each topic, or remove `table` and store a model as a table",
+        "topic_pattern: b_.*, key: {name: k, type: string}",
+    ),
     "topics: []": ("MS107", "[]", "name its topics, or remove `topics`", "topics: [a]"),
     "topics: [a, a]": ("MS109", "[a, a]", "keep one of them", "topics: [a]"),
     "topics: [a, b], key: {name: k, type: string}, table: true": (

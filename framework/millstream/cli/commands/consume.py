@@ -31,6 +31,7 @@ from millstream.kafka.consuming import all_records, first_offsets, follow_record
 from millstream.kafka.registry.writers import registry_writers
 from millstream.kafka.topic_decoding import TopicDecoding, bytes_of, headers_of
 from millstream.kafka.topic_names import readings_of
+from millstream.kafka.topic_patterns import match_project
 from millstream.outputs.kinds import BATCH, POSITION
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ def command(
             connect_kafka(project, fetched) as admin,
             registry_writers(project, fetched) as writers,
         ):
+            project = match_project(project, nodes, admin)
             readings = {
                 topic: reading
                 for reading in readings_of(project, nodes, admin, names)

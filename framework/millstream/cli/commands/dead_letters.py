@@ -155,6 +155,7 @@ def command(
 @contextmanager
 def _opened(common: CommonOptions, options: _Options) -> Iterator[_Target]:
     from millstream.kafka.connection import connect_kafka
+    from millstream.kafka.topic_patterns import match_project
     from millstream.ops.dead_letters.letter_selection import filter_of, names_of
 
     root = root_of(common)
@@ -167,6 +168,7 @@ def _opened(common: CommonOptions, options: _Options) -> Iterator[_Target]:
     since, until = (_time(text, zone) if text else None for text in (options.since, options.until))
     ranges = tuple(map(_range, options.offset))
     with jar_progress(common.style) as fetched, connect_kafka(project, fetched) as admin:
+        project = match_project(project, nodes, admin)
         letter_filter = filter_of(names_of(project, nodes), admin, options.names)
         letter_filter = structs.replace(
             letter_filter, reason=options.reason, since=since, until=until, ranges=ranges

@@ -54,21 +54,22 @@ def command(common: CommonOptions, request: SelectionRequest, *, partitions: boo
     root = root_of(common)
     _, job, _ = compiled_job(common, root, request, StateOptions())
 
+    from millstream.deploy.matched_topics import match_job
     from millstream.deploy.planning.query_selection import computing_queries
     from millstream.kafka.connection import connect_kafka
     from millstream.ops.lag import topic_lags
     from millstream.project.folders import checkpoints_of
 
     project = job.project
-    queries = job.physical.queries
-    if job.models is not None:
-        queries = tuple(computing_queries(queries, job.models))
     checkpoints = checkpoints_of(project.target, root)
     with (
         stopping_well() as stopping,
         jar_progress(common.style) as fetched,
         connect_kafka(project, fetched) as admin,
     ):
+        queries = match_job(job, admin).physical.queries
+        if job.models is not None:
+            queries = tuple(computing_queries(queries, job.models))
         while True:
             lags = topic_lags(admin, project, queries, checkpoints)
             result = {

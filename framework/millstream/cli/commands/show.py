@@ -116,6 +116,7 @@ def _records(
     from millstream.kafka.connection import connect_kafka
     from millstream.kafka.registry.writers import registry_writers
     from millstream.kafka.topic_names import readings_of
+    from millstream.kafka.topic_patterns import match_project
 
     project = structs.replace(project_of(common, root), target=target)
     with (
@@ -123,6 +124,7 @@ def _records(
         connect_kafka(project, fetched) as admin,
         registry_writers(project, fetched) as writers,
     ):
+        project = match_project(project, nodes, admin)
         (reading,) = readings_of(project, nodes, admin, [relation.name])
         return newest_rows(admin, reading, limit, writers)
 
@@ -138,6 +140,7 @@ def _compute(
 ) -> Answer:
     from millstream.compile.graph import build_graph
     from millstream.kafka.connection import connect_kafka
+    from millstream.kafka.topic_patterns import match_catalog
     from millstream.project.folders import target_folder
     from millstream.queries.topology import read_catalog
     from millstream.runner.samples.compute import (
@@ -153,7 +156,8 @@ def _compute(
     needed = (
         frozenset() if is_source else build_graph(compiled.manifest.nodes).ancestors(model.id) | {model.id}
     )
-    catalog = with_ancestors(read_catalog(compiled), frozenset(needed))
+    every = read_catalog(compiled)
+    catalog = with_ancestors(every, frozenset(needed))
     log = target_folder(root, project.target) / "log"
     question = SampleRequest(project, catalog, model.id, limit, last, str(log / "spark.log"))
     if is_source:
@@ -167,4 +171,5 @@ def _compute(
         connect_kafka(project, fetched) as admin,
         spark_for(question, log, fetched) as spark,
     ):
-        return compute_rows(question, admin, spark)
+        catalog = with_ancestors(match_catalog(every, admin), frozenset(needed))
+        return compute_rows(structs.replace(question, catalog=catalog), admin, spark)

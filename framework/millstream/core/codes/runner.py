@@ -58,7 +58,8 @@ MS863 A row fails a data test
     next build. A table over tables has the row again then, unless its inputs have changed. `warn` and
     `--no-tests` store such rows.
 MS864 Records that a query has not read yet are gone
-    The topic was deleted and recreated, or its retention deleted records before the query read them. How
+    The topic was deleted and recreated, or its retention deleted records before the query read them; or a
+    topic that matched the pattern of a source no longer exists, after its records were counted. How
     many are missing is unknown. `millstream build --full-refresh` removes rows and state, and starts over
     with the records that the topic has now. Changes of a table are kept for a day, or as long as `old_files`
     says.
@@ -87,8 +88,8 @@ MS871 State would mix what two versions counted
     by the new version. `apply` and `build --rebuild` count all records again. `--accept mixed:totals`
     continues with mixed counts.
 MS872 The topic of a source does not exist
-    The topics of sources belong to their producers, so Millstream creates them on the local broker only.
-    Check `topic:` of the source and `bootstrap_servers` of the target.
+    The topics of sources belong to their producers, so Millstream creates them on the local broker only, and
+    never those of a `topic_pattern:`. Check `topic:` of the source and `bootstrap_servers` of the target.
 MS873 Spark does not start
     The JVM exited during startup: an unknown setting, too little memory, or a cluster that does not respond.
     See the log that the message names.

@@ -35,6 +35,7 @@ from millstream.deploy.handover.query_exchange import NEXT_BATCH, halt_queries, 
 from millstream.deploy.handover.values import DeployFinished
 from millstream.deploy.live.live_queries import LiveQueries
 from millstream.deploy.planning.definitions import running_catalog
+from millstream.deploy.planning.query_selection import choose_queries
 from millstream.deploy.planning.query_splits import stored_models, without_removed
 from millstream.deploy.planning.stages import (
     Backfill,
@@ -62,7 +63,7 @@ GoOn = Callable[[], None]
 
 def deploy_version(live: LiveQueries, engine: Engine, go_on: GoOn) -> DeployFinished:
     """Replace the running version of a project by another one, which is loaded."""
-    queries = list(engine.job.physical.queries)
+    queries = choose_queries(engine.job.physical.queries, engine.job.models)
     stages = stages_of_queries(engine, queries, [query.name for query in live.queries])
     check_rebuilds(queries, stages)
     _check_records(engine, queries, stages)
@@ -100,7 +101,8 @@ def deploy_version(live: LiveQueries, engine: Engine, go_on: GoOn) -> DeployFini
                 else:
                     checkpoints.write_lock(engine.files, engine.checkpoints, lock)
                 record_environment(engine.job, engine.files, engine.checkpoints)
-                write_manifest(engine.files, engine.checkpoints, engine.job.manifest)
+                if engine.job.models is None:
+                    write_manifest(engine.files, engine.checkpoints, engine.job.manifest)
 
             finished = take_over(live, engine, stopped, swap)
             engine.tell(ApplyStep("replaced", finished.replaced))

@@ -16,6 +16,7 @@ from millstream.deploy.live.live_queries import LiveQueries
 from millstream.deploy.live.supervisor import SupervisedQuery
 from millstream.deploy.planning.definitions import is_same
 from millstream.deploy.planning.intents import resume_intent
+from millstream.deploy.planning.query_selection import choose_queries
 from millstream.deploy.planning.stages import Create
 from millstream.deploy.stages.execute import stages_of_restart
 from millstream.deploy.values import ApplyStep, QueryRemoved
@@ -63,7 +64,8 @@ def take_over(
         raise live.failure from error
     engine = replace(engine, job=replace(engine.job, intent=resume_intent(engine.job.intent)))
     before = {supervised.query.name for supervised in stopped}
-    queries = [query for query in engine.job.physical.queries if live.of(query.name) is None]
+    chosen = choose_queries(engine.job.physical.queries, engine.job.models)
+    queries = [query for query in chosen if live.of(query.name) is None]
     added = tuple(sorted({query.name for query in queries} - before))
     removed = tuple(sorted(before - {query.name for query in queries}))
     for name in removed:

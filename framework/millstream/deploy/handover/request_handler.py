@@ -20,6 +20,7 @@ from millstream.deploy.handover.query_exchange import NEXT_BATCH, halt_queries, 
 from millstream.deploy.handover.values import (
     DeployFinished,
     DeployRequest,
+    NewTopicsRequest,
     ProjectVersion,
     Request,
     RollBackRequest,
@@ -27,6 +28,7 @@ from millstream.deploy.handover.values import (
 )
 from millstream.deploy.handover.version_loading import cannot_leave, engine_of, fitted_to_run, load_version
 from millstream.deploy.live.live_queries import LiveQueries
+from millstream.deploy.matched_topics import match_job
 from millstream.deploy.planning.intents import Update
 from millstream.deploy.planning.records import Deployed, QueryRecord
 from millstream.deploy.planning.reuse_running import ReusedPlan, incompatible_queries
@@ -35,6 +37,7 @@ from millstream.deploy.stages.roll_back import Rollback, put_back, rollback_of
 from millstream.deploy.topics import make_topics
 from millstream.deploy.values import ApplyStep, Event, Job
 from millstream.engine.queries.failures import problem_of
+from millstream.kafka.clients import admin_of
 
 
 class AbandonedError(Exception):
@@ -89,6 +92,8 @@ class RequestHandler:
             case RollBackRequest(version=version):
                 finished = roll_back_run(self._live, _telling(old, caller), self._before, version, go_on)
                 self._before = None
+            case NewTopicsRequest():
+                finished = read_new_topics(self._live, _telling(old, caller), go_on)
         # The command does not listen any more.
         self._live.running = replace(self._live.running, tell=old.tell)
         for supervised in self._live.all():
@@ -106,6 +111,14 @@ def _telling(engine: Engine, caller: RequestSender) -> Engine:
             caller.tell(answer)
 
     return replace(engine, tell=tell)
+
+
+def read_new_topics(live: LiveQueries, engine: Engine, go_on: Callable[[], None]) -> DeployFinished:
+    """Let queries also read the topics that match the patterns of their sources by now."""
+    job = match_job(replace(engine.job, intent=Update()), admin_of(engine.kafka.cluster))
+    if job.catalog == engine.job.catalog:
+        return DeployFinished()
+    return deploy_version(live, engine_of(engine, job), go_on)
 
 
 # The running version continues, in more queries than before; only then does another version take over.
@@ -189,7 +202,8 @@ def _restored(engine: Engine, rollback: Rollback) -> Deployed:
 
 def _planned(older: Engine, rollback: Rollback) -> Engine:
     """Plan the older version by what is deployed after the rollback."""
-    job = fitted_to_run(replace(older.job, lock=None, intent=Update()), _restored(older, rollback))
+    job = match_job(replace(older.job, lock=None, intent=Update()), admin_of(older.kafka.cluster))
+    job = fitted_to_run(job, _restored(older, rollback))
     make_topics(job, job.physical.queries, older.kafka.cluster, older.tell)
     return older.with_job(job)
 

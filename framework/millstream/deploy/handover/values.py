@@ -34,7 +34,11 @@ class RollBackRequest(Struct, frozen=True, tag="roll_back"):
     """The project on disk, if the run does not know the version that ran before."""
 
 
-Request = DeployRequest | RollBackRequest
+class NewTopicsRequest(Struct, frozen=True, tag="new_topics"):
+    """Topics that match the pattern of a source may have appeared: what runs shall read them, too."""
+
+
+Request = DeployRequest | RollBackRequest | NewTopicsRequest
 
 
 class Handshake(Struct, frozen=True):

@@ -22,6 +22,7 @@ from millstream.deploy.checkpoints.files import read_lock
 from millstream.deploy.engine import Engine
 from millstream.deploy.fit_to_deployment import fit_job
 from millstream.deploy.handover.values import ProjectVersion
+from millstream.deploy.matched_topics import match_job
 from millstream.deploy.planning.intents import Intent
 from millstream.deploy.planning.query_splits import QuerySplit
 from millstream.deploy.planning.records import Deployed
@@ -29,6 +30,7 @@ from millstream.deploy.topics import make_topics
 from millstream.deploy.values import Job
 from millstream.engine.spark.jars import jars_for
 from millstream.engine.spark.registry import uses_of_registry
+from millstream.kafka.clients import admin_of
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.project.contents import with_contents
 from millstream.project.folders import checkpoints_of
@@ -91,7 +93,7 @@ def load_version(engine: Engine, version: ProjectVersion, intent: Intent) -> Job
         message = f"the run can't continue with this change: {'; '.join(reasons)}"
         raise MillstreamError(Diagnostic("MS898", message, None, RESTART))
     lock = read_lock(engine.files, engine.checkpoints)
-    return Job(
+    job = Job(
         project,
         topology,
         physical_of(topology, lock),
@@ -100,6 +102,7 @@ def load_version(engine: Engine, version: ProjectVersion, intent: Intent) -> Job
         manifest=version.manifest,
         trigger=engine.job.trigger,
     )
+    return match_job(job, admin_of(engine.kafka.cluster))
 
 
 def engine_of(engine: Engine, job: Job) -> Engine:

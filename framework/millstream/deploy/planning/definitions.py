@@ -56,7 +56,10 @@ def definition_of(manifest: Manifest, catalog: Catalog, stored: Iterable[NodeId]
         {name: function for name, function in sorted(manifest.functions.items()) if name in called},
         replace(
             catalog,
-            topics={id_: topic for id_, topic in catalog.topics.items() if id_ in nodes},
+            # Which topics match a pattern is not part of the project.
+            topics={
+                id_: replace(topic, matching=()) for id_, topic in catalog.topics.items() if id_ in nodes
+            },
             seeds={id_: seed for id_, seed in catalog.seeds.items() if id_ in nodes},
             row_sources={id_: source for id_, source in catalog.row_sources.items() if id_ in nodes},
             models={id_: model for id_, model in catalog.models.items() if id_ in nodes},

@@ -98,6 +98,13 @@ def open_checkpoint(engine: Engine, query: Query) -> OpenedCheckpoint:
         message = f"{query.title}: {names} was deleted and recreated; the saved offsets no longer apply"
         remedy = f"read it from its start: {full_refresh(query.stored)}"
         raise MillstreamError(Diagnostic("MS864", message, None, remedy))
+    if record and (gone := _gone_from_patterns(query, record)):
+        names = ", ".join(f"'{topic}'" for topic in gone)
+        message = (
+            f"{query.title}: {names} no longer exists, or no longer matches, and its records were counted"
+        )
+        remedy = f"compute it from the topics that exist: {full_refresh(query.stored)}"
+        raise MillstreamError(Diagnostic("MS864", message, None, remedy))
     if record is not None:
         _check_tables(engine, query, record)
     created = {
@@ -108,6 +115,12 @@ def open_checkpoint(engine: Engine, query: Query) -> OpenedCheckpoint:
         and engine.tables.create(table, changes=table.model in engine.streamed)
     }
     return OpenedCheckpoint(record, ids, frozenset(created))
+
+
+def _gone_from_patterns(query: Query, record: QueryRecord) -> list[str]:
+    """Return topics that a query has read, as they matched a pattern; another list is another signature."""
+    has_pattern = any(read.pattern for read in query.topic_reads)
+    return sorted(record.ids.keys() - {*query.topics_read}) if has_pattern else []
 
 
 def _check_tables(engine: Engine, query: Query, record: QueryRecord) -> None:

@@ -16,7 +16,6 @@ from millstream.core.node_id import NodeId
 from millstream.kafka.clients import Admin
 from millstream.kafka.consuming import all_records
 from millstream.ops.dead_letters.letter import DeadLetter, dead_letter_of
-from millstream.outputs.kinds import dead_letter_topic_of
 from millstream.project.names import environment_name
 from millstream.project.values import Project, Topic
 
@@ -81,7 +80,7 @@ def names_of(project: Project, nodes: Mapping[NodeId, ManifestNode]) -> LetterNa
     topics: dict[str, str] = {}
 
     def letters_of_source(source: Topic) -> str:
-        return environment_name(project.target.environment, dead_letter_topic_of(source.name, source.topics))
+        return environment_name(project.target.environment, source.dead_letter_topic)
 
     for source in sorted(sources, key=lambda source: source.topics):
         letter_topic = letters_of_source(source)

@@ -62,14 +62,23 @@ class TopicSpec(Struct, frozen=True):
 
     other_topics: tuple[str, ...] = ()
     """The topics besides the first one, of a source that reads several."""
+    pattern: str = ""
+    """A regular expression for the names of its topics, if it is not given by these."""
+    matching: tuple[str, ...] = ()
+    """The topics that match the pattern; empty until the cluster was asked."""
 
     @property
     def topics(self) -> tuple[str, ...]:
-        return (self.first_topic, *self.other_topics)
+        return self.matching or (self.first_topic, *self.other_topics)
+
+    @property
+    def several(self) -> bool:
+        """Whether it may read more than one topic."""
+        return bool(self.pattern or self.other_topics)
 
     @property
     def dead_letter_topic(self) -> str:
-        return self.dead_letters or dead_letter_topic_of(self.name, self.topics)
+        return self.dead_letters or dead_letter_topic_of(self.name, self.topics, self.pattern)
 
 
 class RowSpec(Struct, frozen=True):
@@ -220,6 +229,11 @@ class Catalog(Struct, frozen=True):
     def defers(self, relation: NodeId) -> bool:
         """Return whether an environment reads what a relation stores from production."""
         return self.environment is not None and self.environment.defers(relation)
+
+    @property
+    def has_patterns(self) -> bool:
+        """Whether only the cluster knows which topics sources read."""
+        return any(topic.pattern for topic in self.topics.values())
 
     @property
     def references(self) -> dict[NodeId, TopicSpec | RowSpec]:

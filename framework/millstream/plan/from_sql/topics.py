@@ -45,6 +45,7 @@ def topic_node(topic: TopicSpec, metadata: Iterable[str] = METADATA) -> Node:
         input=TopicScan(
             relation=topic.id,
             topics=topic.topics,
+            pattern=topic.pattern,
             dead_letters=topic.dead_letter_topic,
             columns=RAW,
             label=f"{topic.name}_records",
@@ -185,7 +186,7 @@ def sink_node(model: ModelSpec, written: Traits, *, relay: bool = False) -> Node
 
 def _read_to_deduplicate(topic: TopicSpec) -> tuple[str, ...]:
     """Return the metadata that decides whether a record was sent before."""
-    return ("_partition", "_headers", *(["_topic"] if topic.other_topics else []))
+    return ("_partition", "_headers", *(["_topic"] if topic.several else []))
 
 
 _FROM, _OFFSET = "_sent_from", "_sent_offset"
@@ -200,7 +201,7 @@ def first_sent(node: Node, topic: TopicSpec, metadata: Collection[str]) -> Node:
     """
     # A record without a position has no offset, and is grouped by its own partition.
     sent_from: tuple[Piece, ...] = ("coalesce(sent_from(", _HEADERS, "), cast(", _PARTITION, " as string))")
-    if topic.other_topics:
+    if topic.several:
         # A query can send records of the same position to several topics.
         sent_from = ("concat(", Ref("_topic"), ", ' ', ", *sent_from, ")")
     added = (

@@ -20,7 +20,8 @@ class TopicScan(Node, frozen=True, eq=False, kw_only=True):
     relation: NodeId
     """The id of the source, or of the model that writes the topic."""
     topics: tuple[str, ...]
-    """One, unless a source reads several."""
+    """One, unless a source reads several; or a pattern, until it is known which topics match it."""
+    pattern: str = ""
     dead_letters: str
     """The topic for its records that can't be decoded, or on which a function fails."""
     relay: bool = False
@@ -30,7 +31,7 @@ class TopicScan(Node, frozen=True, eq=False, kw_only=True):
 
     @property
     def summary(self) -> str:
-        return topics_text(self.topics)
+        return f"topics {self.pattern}" if self.pattern else topics_text(self.topics)
 
 
 class TraitsLeaf(Node, frozen=True, eq=False, kw_only=True):

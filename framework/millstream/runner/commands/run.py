@@ -20,17 +20,20 @@ from pyspark.sql import SparkSession
 from millstream.core.errors import MillstreamError
 from millstream.deploy.checkpoints.deployed import write_manifest
 from millstream.deploy.engine import Engine, start_engine
-from millstream.deploy.handover.channel import listen_for_requests
+from millstream.deploy.handover.channel import RunConnection, listen_for_requests, run_of
 from millstream.deploy.handover.request_handler import RequestHandler
+from millstream.deploy.handover.values import NewTopicsRequest, RequestRefused
 from millstream.deploy.live.function_logs import driver_addresses, receive_logs
 from millstream.deploy.live.live_queries import DRAIN, INTERRUPTED, LiveQueries
+from millstream.deploy.matched_topics import match_job
 from millstream.deploy.planning.query_selection import choose_queries
 from millstream.deploy.planning.stages import Refuse, Reset, Stage, Start
 from millstream.deploy.stages.execute import begin_stages, stages_of_queries, update_lock
 from millstream.deploy.stages.prepare import check_record
-from millstream.deploy.values import Job, MachineUsage, SetupStep, Tell, TopicEnds
+from millstream.deploy.values import DiagnosticEvent, Job, MachineUsage, SetupStep, Tell, TopicEnds
 from millstream.engine.spark.jvm_process import end_jvm
 from millstream.engine.spark.session import jvm_lost, lost_jvm
+from millstream.kafka.clients import admin_of
 from millstream.kafka.registry.local import revive_registry
 from millstream.local.broker import revive_broker
 from millstream.project.contents import with_contents
@@ -40,6 +43,8 @@ from millstream.queries.values import Query
 _log = logging.getLogger(__name__)
 CHECK = 1.0
 """Seconds between two checks of the servers on this machine."""
+TOPICS = 10.0
+"""Seconds between two checks whether topics match the pattern of a source that it does not read yet."""
 LAG = 5.0
 """Seconds between two checks of where topics end."""
 
@@ -136,7 +141,7 @@ def _wait(live: LiveQueries, stopping: threading.Event) -> None:
     """Wait until the run stops; meanwhile, restart this machine's broker and registry if they die."""
     running = live.running
     root = Path(running.job.project.root)
-    clock, checked = Clock(partial(spark_time, running.spark)), 0.0
+    clock, checked, matched = Clock(partial(spark_time, running.spark)), 0.0, time.monotonic()
     while not stopping.wait(CHECK):
         if (code := lost_jvm()) is not None:
             live.lose()
@@ -161,6 +166,41 @@ def _wait(live: LiveQueries, stopping: threading.Event) -> None:
             _tell_ends(running, live.queries)
             _tell_machine(running)
             checked = time.monotonic()
+        if time.monotonic() - matched > TOPICS:
+            _read_new_topics(live.running, stopping)
+            matched = time.monotonic()
+
+
+def _read_new_topics(engine: Engine, stopping: threading.Event) -> None:
+    """Let the run read topics that appeared; it is asked as commands ask it, after what they asked before."""
+    if engine.sharing is not None or not engine.job.catalog.has_patterns:
+        return
+    try:
+        job = match_job(engine.job, admin_of(engine.kafka.cluster))
+    except MillstreamError as error:
+        # If Kafka does not answer, the queries report it.
+        _log.debug("could not read which topics there are: %s", error)
+        return
+    new = sorted({t for query in job.physical.queries for t in query.topics_read} - _topics_of(engine))
+    run = run_of(engine.job.project.target, Path(engine.job.project.root)) if new else None
+    if run is None:
+        return
+    engine.tell(SetupStep("topics", f"{', '.join(new)} appeared; read from the start", done=True))
+    threading.Thread(target=_ask, args=(run, engine.tell, stopping), name="new topics", daemon=True).start()
+
+
+def _topics_of(engine: Engine) -> set[str]:
+    return {topic for query in engine.job.physical.queries for topic in query.topics_read}
+
+
+def _ask(run: RunConnection, tell: Tell, stopping: threading.Event) -> None:
+    try:
+        refused = [a for a in run.ask(NewTopicsRequest()) if isinstance(a, RequestRefused)]
+        diagnostics = [diagnostic for answer in refused for diagnostic in answer.diagnostics]
+    except MillstreamError as error:
+        diagnostics = [*error.diagnostics]
+    for diagnostic in diagnostics if not stopping.is_set() else ():  # the next check asks again
+        tell(DiagnosticEvent(replace(diagnostic, severity="warning")))
 
 
 def _tell_machine(engine: Engine) -> None:

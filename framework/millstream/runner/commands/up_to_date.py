@@ -109,6 +109,8 @@ def _have_read_all(
         offsets = table_offsets(files, spark, done)
         if not all(_is_read(job, read, offsets) for read in query.table_reads):
             return False
+    if any(read.pattern for query in queries for read in query.topic_reads):
+        return False  # only the cluster knows which topics there are
     logs = logs_of(job.project, {topic for query in queries for topic in (*query.topics, *query.topics_read)})
     if logs is None:
         return False

@@ -19,6 +19,7 @@ from millstream.engine.queries.start import make_view
 from millstream.engine.queries.tables import Tables
 from millstream.kafka.clients import Admin
 from millstream.kafka.offsets import OffsetBounds, PartitionKey, topic_bounds
+from millstream.kafka.topic_patterns import match_catalog
 from millstream.outputs.kinds import VALID_FROM, VALID_TO
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.from_sql.topics import sink_node, topic_node
@@ -64,7 +65,7 @@ class StoredRows(Struct, frozen=True):
         if relation in self.catalog.row_sources:
             return spark_source(session, self.project, relation).rows()
         if kind == "source":
-            topic = self.catalog.topics[relation]
+            topic = match_catalog(self.catalog, self.admin()).topics[relation]
             return self._topic(session, topic_node(topic), topic.unique_by)
         model = self.catalog.models[relation]
         if not model.materialization.readable:
@@ -79,7 +80,7 @@ class StoredRows(Struct, frozen=True):
                 return rows.where(f"not {VALID_FROM} <=> {VALID_TO} or {VALID_FROM} is null")
             return rows
         if model.materialization.inlined:
-            catalog = with_ancestors(self.catalog, self.above(relation))
+            catalog = with_ancestors(match_catalog(self.catalog, self.admin()), self.above(relation))
             question = SampleRequest(self.project, catalog, relation, None, _ALL, self.log)
             return model_frame(question, self.admin(), session)
         traits = self.traits[relation]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -54,7 +55,7 @@ def _topic(reader: ColumnReader, source: Any, shape: TopicShape) -> Topic:
     columns = reader.columns(shape.columns, "topic", {column.name for column in METADATA})
     topics = _kafka_names(reader, shape)
     key = read_key(reader, shape.key or source.key, format_, topics[0], columns)
-    if len(topics) > 1:
+    if shape.topic_pattern is not None or len(topics) > 1:
         _check_several(reader, source, shape)
     if shape.table and key is None:
         message = f"reference table '{shape.name}' has no key"
@@ -66,6 +67,7 @@ def _topic(reader: ColumnReader, source: Any, shape: TopicShape) -> Topic:
         source=source.name,
         name=shape.name,
         topics=topics,
+        pattern=shape.topic_pattern or "",
         location=reader.location(shape),
         columns=columns,
         key=key,
@@ -129,7 +131,10 @@ def _check_times(reader: ColumnReader, source: Any, shape: TopicShape, format_: 
 
 
 def _kafka_names(reader: ColumnReader, shape: TopicShape) -> tuple[str, ...]:
-    """Return the names of a source's topics in Kafka."""
+    """Return the names of a source's topics in Kafka, or the pattern of these."""
+    if shape.topic_pattern is not None:
+        _check_pattern(reader, shape, shape.topic_pattern)
+        return (shape.topic_pattern,)
     if shape.topics is not None:
         location = reader.location(shape, "topics")
         if shape.topic is not None:
@@ -148,6 +153,25 @@ def _kafka_names(reader: ColumnReader, shape: TopicShape) -> tuple[str, ...]:
         message = "a Kafka topic's name has at most 249 characters"
         reader.report_at(reader.location(shape), "MS110", message, "shorten it")
     return (shape.topic or shape.name,)
+
+
+def _check_pattern(reader: ColumnReader, shape: TopicShape, pattern: str) -> None:
+    location = reader.location(shape, "topic_pattern")
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        message = f"'{pattern}' is not a regular expression: {error}"
+        remedy = "write one that matches whole names, such as orders_.*"
+        reader.report_at(location, "MS107", message, remedy)
+    for key in ("topic", "topics"):
+        if getattr(shape, key) is not None:
+            message = f"'{shape.name}' has both `{key}` and `topic_pattern`"
+            remedy = f"remove `{key}`, or name it in the pattern: orders_.*|returns"
+            reader.report_at(location, "MS107", message, remedy)
+    for key in ("partitions", "replication", "topic_config"):
+        if getattr(shape, key):
+            message = f"'{key}' is for topics that Millstream creates, and those of a pattern exist"
+            reader.report_at(reader.location(shape, key), "MS107", message, "remove it")
 
 
 def _check_several(reader: ColumnReader, source: Any, shape: TopicShape) -> None:

@@ -109,6 +109,12 @@ class TopicShape(TopicDefaults, kw_only=True):
         list[TopicName] | None,
         describe_key("several Kafka topics that are read as one; _topic has that of each record"),
     ] = None
+    topic_pattern: Annotated[
+        str | None,
+        describe_key(
+            "all Kafka topics whose names match this regular expression, also later ones: orders_.*"
+        ),
+    ] = None
     description: Description = ""
     table: Annotated[bool, describe_key("a reference topic: the latest value per key; null deletes")] = False
     versions: Annotated[

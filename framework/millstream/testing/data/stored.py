@@ -107,7 +107,7 @@ class StoredRelations:
         except NotBuiltError as error:
             return NotBuilt(str(error))
         except MillstreamError as error:
-            if any(diagnostic.code in {"MS827", "MS843"} for diagnostic in error.diagnostics):
+            if any(diagnostic.code in {"MS827", "MS843", "MS872"} for diagnostic in error.diagnostics):
                 return NotBuilt(relation.name)
             raise
         return f"global_temp.{name}"

@@ -37,6 +37,9 @@ class RecordEncoder:
         self._offsets: dict[tuple[NodeId, str, int], int] = {}
 
     def records(self, relation: NodeId, topic: str, rows: Iterable[GivenRow]) -> tuple[dict[str, Any], ...]:
+        source = self.project.topic(relation)
+        if source is not None and source.pattern:
+            topic = source.name
         try:
             return tuple(self._record(relation, topic, row) for row in rows)
         except UnfitError as error:

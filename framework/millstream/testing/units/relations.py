@@ -27,6 +27,8 @@ class UnitRelation(Struct, frozen=True):
     """Other names that rows can give."""
     topics: tuple[str, ...] = ()
     """The topics of which rows can be, if there are several."""
+    pattern: str = ""
+    """The pattern of those topics, if they are not named."""
     sent: tuple[str, ...] = ()
     """Other names that only expected rows can have: parts of a sink's records."""
 
@@ -58,9 +60,9 @@ class UnitRelations:
             columns = _typed((topic.key,) if topic.key else ()) | _typed(topic.fields)
             columns |= {column.name: column.type for column in format_of(topic.format).of_change}
             derived = {name: ", ".join(sorted(derivation.columns)) for name, derivation in topic.derived}
-            topics = topic.topics if topic.other_topics else ()
+            topics = topic.topics if topic.several else ()
             metadata = (*RECORD, *((DELETED,) if streamed else ()), *(["_topic"] if topics else []))
-            return UnitRelation(id_, columns, derived, metadata, topics)
+            return UnitRelation(id_, columns, derived, metadata, topics, topic.pattern)
         if (source := self.catalog.row_sources.get(id_)) is not None:
             if source.unique_by:
                 return UnitRelation(id_, _typed(source.columns), metadata=(DELETED,))

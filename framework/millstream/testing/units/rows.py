@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -222,6 +223,12 @@ class RowReader:
         return _WRONG
 
     def _topic(self, value: Any, path: NodePath, relation: UnitRelation) -> Any:
+        if relation.pattern and re.fullmatch(relation.pattern, str(value)):
+            return value
+        if relation.pattern:
+            remedy = f"write a name that matches {relation.pattern}"
+            self.report(path, "MS651", f"'{value}' is not a topic of {relation.id.name}", remedy)
+            return _WRONG
         if value in relation.topics:
             return value
         remedy = did_you_mean(str(value), relation.topics, f"its topics: {', '.join(relation.topics)}")
