@@ -89,7 +89,7 @@ def first_spark(tmp_path_factory):
 
     jars = jars_for(Target("tests", "local", {}))
     # Those of other stores are not on the class path, which is that of commands, as is the archive of classes.
-    others = [jar for jar in jars_of(tuple(jar_files())) if jar not in jars]
+    others = [jar for jar in jars_of((*jar_files(), "avro")) if jar not in jars]
     settings = SETTINGS | {"spark.jars": ",".join(map(str, others))}
     target = Target(
         "tests", "local", {"master": "local[2]", "spark": settings}, env_vars=("MILLSTREAM_TESTS_REGION",)

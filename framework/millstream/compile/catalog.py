@@ -176,6 +176,8 @@ def _row_source(
         derived=derived,
         watermark=(source.watermark.column, source.watermark.delay) if source.watermark else None,
         unique_by=source.keys,
+        jars=source.jars,
+        removes_read=source.removes_read,
     )
 
 

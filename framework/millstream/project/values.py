@@ -188,6 +188,10 @@ class RowSource(Struct, frozen=True, kw_only=True, tag="rows"):
     tests: tuple[DataTest, ...] = ()
     settings: dict[str, Any] = {}
     """What its kind reads it by, such as the path of a folder."""
+    removes_read: bool = False
+    """What was read is removed from it."""
+    jars: tuple[str, ...] = ()
+    """The features of the catalog of jars that Spark needs to read it."""
     options: dict[str, Any] = {}
     """Hints for the optimizer."""
 

@@ -82,6 +82,8 @@ class SourceRead(Struct, frozen=True, tag="source"):
     """The columns that are read."""
     settings: str = ""
     """What it is read by, such as a path, as JSON: with others, it is another source."""
+    removes_read: bool = False
+    """What was read is removed from it."""
 
     @property
     def stream(self) -> str:

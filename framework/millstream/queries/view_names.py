@@ -94,7 +94,9 @@ def source_reads(
                 view = views.of(node.relation, "rows")
                 before = rows[view].columns if view in rows else ()
                 columns = merge_columns(before, node.columns)
-                rows[view] = SourceRead(view, node.relation, node.kind, columns, node.settings)
+                rows[view] = SourceRead(
+                    view, node.relation, node.kind, columns, node.settings, node.removes_read
+                )
                 reads[view] = rows[view]
             case TableScan(changes=True):
                 view = views.of(node.relation, "changes")

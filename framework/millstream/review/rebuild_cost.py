@@ -104,6 +104,8 @@ def _read(topic: str, relation: NodeId, statistics: ReplayFigures) -> ReplayRead
 def _read_source(source: SourceRead) -> ReplayRead:
     declared = source_declaration(source.kind)
     start = "its start" if declared.replayable else "now on: what was read before can't be read again"
+    if source.removes_read:
+        start = f"what it still has: {declared.unit} that were read are removed"
     return ReplayRead(source.title, start, "", kind=declared.title)
 
 

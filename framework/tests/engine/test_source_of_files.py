@@ -1,9 +1,11 @@
 """Folders of files as sources; another program writes the files."""
 
+import datetime as dt
 import gzip
 
 import duckdb
 import pytest
+from support.avro_files import write_avro
 from support.runs import built, errors, job_of, table_rows
 from support.spark import SPARK_WARNINGS
 
@@ -43,6 +45,7 @@ COUNTS = """
 """
 FORMATS = {
     "parquet": ("parquet", "format parquet"),
+    "avro": ("avro", "format avro"),
     "json": ("json", "format json, timestampformat '%Y-%m-%dT%H:%M:%SZ'"),
     "csv": (
         "csv\n        format_options: {header: true}",
@@ -50,11 +53,23 @@ FORMATS = {
     ),
 }
 
+AVRO = {
+    "id": "long",
+    "customer": "string",
+    "amount": ["null", "double"],
+    "at": {"type": "long", "logicalType": "timestamp-micros"},
+}
+
 
 def write_file(shop, name, *rows, options="format json", folder="data/orders"):
     """Write rows as DuckDB does."""
     folder = shop.root / folder
     folder.mkdir(parents=True, exist_ok=True)
+    if "avro" in options:
+        times = {id_: dt.datetime(2026, 1, id_, 12, tzinfo=dt.timezone.utc) for id_, _, _ in rows}
+        written = [{"id": n, "customer": name, "amount": price, "at": times[n]} for n, name, price in rows]
+        write_avro(folder / name, AVRO, written)
+        return
     values = ", ".join(
         f"({id_}, '{customer}', {amount}::double, timestamp '2026-01-0{id_} 12:00:00')"
         for id_, customer, amount in rows

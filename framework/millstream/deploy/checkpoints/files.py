@@ -11,6 +11,7 @@ from millstream.deploy.planning.records import QueryRecord
 from millstream.project.folders import local_path
 from millstream.queries.lock import Lock, decode_lock, encode_lock
 from millstream.sources.positions import Positions, SourceLog, in_offset_log, is_of_topics, kind_of
+from millstream.sources.registry import source_module
 from millstream.stores.files import Files, LocalFiles, path_in, read_json, write_json
 
 _LOCK = "groups.lock"
@@ -91,6 +92,21 @@ def read_up_to(files: Files, spark: str, batch: int, streams: Sequence[str] = ()
     if lines[:1] != ["v1"]:
         return None
     return in_offset_log(lines[2:], streams, lambda n: SourceLog(files, f"{spark}/sources/{n}"))
+
+
+def modified_when_read(files: Files, spark: str, stream: str, streams: Sequence[str]) -> dict[str, int]:
+    """Return when each file of a stream that complete batches have read was written; none if unknown."""
+    done = last_done(files, spark)
+    if done is None or (position := (read_up_to(files, spark, done, streams) or {}).get(stream)) is None:
+        return {}
+    kind = source_module(kind_of(stream), "positions")
+    times: dict[str, int] = {}
+    lines = (files.read(f"{spark}/offsets/{done}") or b"").decode().splitlines()[2:]
+    for number, line in enumerate(lines):
+        value = None if line == "-" else json.loads(line)
+        if kind.recognizes(value):
+            times |= kind.times_in_log(value, SourceLog(files, f"{spark}/sources/{number}"))
+    return {path: times[path] for path in position.parts() if path in times}
 
 
 def table_offsets(files: Files, spark: str, batch: int) -> list[dict[str, object]]:

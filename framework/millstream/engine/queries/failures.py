@@ -31,10 +31,13 @@ class _KnownFailure(NamedTuple):
     remedy: str
     raised: bool = False
     """Only `raise_error` raises it."""
+    joined: bool = False
+    """One error names the file, and what caused it says why."""
 
     def search(self, causes: Iterable[Cause]) -> re.Match[str] | None:
         """Find what a cause says of it; what only stands in a plan is none."""
-        texts = (cause.text for cause in causes if not self.raised or cause.condition == RAISED)
+        texts = [cause.text for cause in causes if not self.raised or cause.condition == RAISED]
+        texts = ["\n".join(texts)] if self.joined else texts
         return next((match for text in texts if (match := self.pattern.search(text))), None)
 
 
@@ -104,6 +107,20 @@ _FAILURES = (
         ),
         lambda match: f"file: {match[1]}: column {match[2]} is {match[4]}, which can't be read as {match[3]}",
         _FILE_REMEDY,
+    ),
+    _KnownFailure(
+        "MS699",
+        re.compile(
+            r"FAILED_READ_FILE[\w.]*\][^\n]*? reading file (\S+?)\. (?s:.*?)Cannot convert Avro field "
+            r"'([^'\n]*)'[^\n]*?(?:\(avroType = ([^\n]*), sqlType = ([^\n]*)\)"
+            r'|data type is ([^\n]*), however[^\n]* as "([^\n"]*)")'
+        ),
+        lambda match: (
+            f"file: {match[1]}: column {match[2]} is {match[3] or match[5]}, "
+            f"which can't be read as {match[4] or match[6]}"
+        ),
+        _FILE_REMEDY,
+        joined=True,
     ),
     _KnownFailure(
         "MS645",

@@ -96,6 +96,10 @@ class RowSpec(Struct, frozen=True):
     watermark: tuple[str, str] | None = None
     unique_by: tuple[str, ...] = ()
     """The key of rows that change; none if they only come."""
+    removes_read: bool = False
+    """What was read is removed from it."""
+    jars: tuple[str, ...] = ()
+    """The features of the catalog of jars that Spark needs to read it."""
 
 
 class SeedSpec(Struct, frozen=True):
@@ -277,15 +281,15 @@ class Catalog(Struct, frozen=True):
 
     @property
     def jars(self) -> tuple[str, ...]:
-        """Return the features of the catalog of jars that the formats of its records need."""
+        """Return the features of the catalog of jars that its sources and the formats of its records need."""
         formats = [
             encoding for topic in self.topics.values() for encoding in (topic.format, topic.key_format)
         ]
         stored = (model.materialization for model in self.models.values())
         formats += [encoding for output in stored for _, encoding in output.encodings]
-        return tuple(
-            dict.fromkeys(jar for encoding in dict.fromkeys(formats) for jar in format_of(encoding).jars)
-        )
+        of_formats = [jar for encoding in dict.fromkeys(formats) for jar in format_of(encoding).jars]
+        of_sources = [jar for source in self.row_sources.values() for jar in source.jars]
+        return tuple(dict.fromkeys((*of_formats, *of_sources)))
 
     @property
     def keyed(self) -> frozenset[str]:

@@ -19,6 +19,7 @@ def row_source_node(source: RowSpec) -> Node:
         settings=source.settings,
         columns=(*read, *source.metadata),
         keys=source.unique_by,
+        removes_read=source.removes_read,
         label=source.name,
     )
     if derived:

@@ -70,6 +70,8 @@ class SourceScan(RowsScan, frozen=True, eq=False, kw_only=True):
     """What it is read by, as text: another path is another source."""
     keys: tuple[str, ...] = ()
     """The columns that identify its rows, if rows change."""
+    removes_read: bool = False
+    """What was read is removed from it."""
 
     operator = "source"
 

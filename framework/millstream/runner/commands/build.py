@@ -33,6 +33,7 @@ from millstream.deploy.planning.stages import (
     rebuilt_queries,
     stages_of_query,
 )
+from millstream.deploy.stages.clean_up import clean_up_sources
 from millstream.deploy.stages.execute import begin_stages, end_stages, stages_of_queries, stages_of_restart
 from millstream.deploy.stages.failed_models import isolate_failures, leave_out
 from millstream.deploy.stages.prepare import prepare_query
@@ -156,6 +157,7 @@ def build_models(
             [name for name, result in outcomes.items() if result.status != "skipped"],
             succeeded=succeeded,
         )
+        clean_up_sources(running)
         if succeeded and job.models is None:
             write_manifest(running.files, running.checkpoints, job.manifest)
         written = _written(running, ends)

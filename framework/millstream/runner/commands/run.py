@@ -28,6 +28,7 @@ from millstream.deploy.live.live_queries import DRAIN, INTERRUPTED, LiveQueries
 from millstream.deploy.matched_topics import match_job
 from millstream.deploy.planning.query_selection import choose_queries
 from millstream.deploy.planning.stages import Refuse, Reset, Stage, Start
+from millstream.deploy.stages.clean_up import clean_up_sources
 from millstream.deploy.stages.execute import begin_stages, stages_of_queries, update_lock
 from millstream.deploy.stages.prepare import check_record
 from millstream.deploy.values import DiagnosticEvent, Job, MachineUsage, SetupStep, Tell, TopicEnds
@@ -45,6 +46,8 @@ CHECK = 1.0
 """Seconds between two checks of the servers on this machine."""
 TOPICS = 10.0
 """Seconds between two checks whether topics match the pattern of a source that it does not read yet."""
+CLEAN_UP = 60.0
+"""Seconds between two times at which files that were read are removed, of sources that say so."""
 LAG = 5.0
 """Seconds between two checks of where topics end."""
 
@@ -123,6 +126,8 @@ def _keep_running(live: LiveQueries, stopping: threading.Event, alongside: Seque
             live.start(queries, deployment)
             if sharing is not None:
                 sharing.setup.close()
+            cleaning = threading.Thread(target=_clean_up, args=(live, stopping), name="clean-up", daemon=True)
+            threads.append(cleaning)
             for thread in threads:
                 thread.start()
             _wait(live, stopping)
@@ -135,6 +140,16 @@ def _keep_running(live: LiveQueries, stopping: threading.Event, alongside: Seque
             live.end()
             for thread in threads:
                 thread.join(max(0.0, deadline - time.monotonic()))
+
+
+def _clean_up(live: LiveQueries, stopping: threading.Event) -> None:
+    """Remove files that were read, now and then until the run stops."""
+    while not stopping.wait(CLEAN_UP):
+        try:
+            clean_up_sources(live.running)
+        except Py4JError as error:
+            if lost_jvm(error) is None:  # otherwise the run reports it
+                raise
 
 
 def _wait(live: LiveQueries, stopping: threading.Event) -> None:

@@ -35,7 +35,7 @@ from millstream.queries.lock import Lock
 from millstream.queries.values import ChangesRead, Query
 from millstream.results.run_results import RunResults
 from millstream.runner.commands.model_results import BuildStart, nothing_new, results_of
-from millstream.sources.positions import ends_of
+from millstream.sources.positions import covers, ends_of
 from millstream.sources.topic.positions import offsets_in
 from millstream.stores.files import LocalFiles
 from millstream.stores.local import local_tables, store_of
@@ -128,7 +128,7 @@ def _have_read_all(
         positions, record = read_up_to(files, *batches[query.name], query.streams) or {}, records[query.name]
         read = offsets_in(positions)
         sources = ends_of(job.project, [source.stream for source in query.source_reads])
-        if any(positions.get(stream) != end for stream, end in sources.items()):
+        if not covers(positions, sources):
             return False
         if any(logs.ids.get(t) != record.ids.get(t) or ends[t] != read.get(t) for t in query.topics_read):
             return False

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
+from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
-from millstream.core.types import BINARY, STRING, TIMESTAMP
+from msgspec.structs import replace
+
+from millstream.core.types import BINARY, SMALLINT, STRING, TIMESTAMP, TINYINT, types_within
 from millstream.formats.options import wrong_options
 from millstream.project.columns import ColumnReader
 from millstream.project.folders import local_path
-from millstream.project.shapes import Positive, describe_key
+from millstream.project.shapes import Duration, Positive, describe_key
 from millstream.project.values import RowSource
 from millstream.sources.declaration import Declaration, GivenColumn
 from millstream.sources.rows import RowShape, row_reader
 
-FileFormat = Literal["parquet", "json", "csv", "text"]
+FileFormat = Literal["parquet", "avro", "json", "csv", "text"]
 
 ENCODINGS = {"json": "json", "csv": "csv", "text": "string"}
 """The formats whose lines are decoded, with the format that decodes the values of topics alike."""
@@ -24,7 +28,7 @@ class FilesShape(RowShape, kw_only=True):
         str, describe_key("a folder, or files by a pattern: data/orders/*.json; relative to the project")
     ]
     format: Annotated[
-        FileFormat, describe_key("parquet; or json, csv or text, where each line of a file is a row")
+        FileFormat, describe_key("parquet or avro; or json, csv or text, where each line of a file is a row")
     ]
     format_options: Annotated[
         dict[str, str | bool],
@@ -34,13 +38,31 @@ class FilesShape(RowShape, kw_only=True):
         Literal["fail", "skip"] | None, describe_key("what happens to a line that can't be decoded")
     ] = None
     max_files: Annotated[Positive | None, describe_key("read at most this many files in a batch")] = None
+    clean_up: Annotated[
+        Literal["delete", "archive"] | None,
+        describe_key("what happens to a file once all queries of the project have read it"),
+    ] = None
+    archive_path: Annotated[
+        str | None, describe_key("the folder of archived files, relative to the project")
+    ] = None
+    clean_up_after: Annotated[
+        Duration | None, describe_key("how old a file has to be for that: 7 days; by default, of any age")
+    ] = None
 
 
-_read = row_reader("files", "path", "format", "format_options", options=("on_bad_record", "max_files"))
+_CLEAN_UP = ("clean_up", "archive_path", "clean_up_after")
+_read_rows = row_reader(
+    "files", "path", "format", "format_options", options=("on_bad_record", "max_files", *_CLEAN_UP)
+)
+
+
+def _read(reader: ColumnReader, source: Any, shape: FilesShape) -> RowSource:
+    return replace(_read_rows(reader, source, shape), removes_read=shape.clean_up is not None)
 
 
 def _files(reader: ColumnReader, source: Any, shape: FilesShape) -> RowSource:
-    _check_path(reader, shape)
+    _check_path(reader, shape, "path", shape.path)
+    _check_clean_up(reader, shape)
     columns = [column for column in shape.columns if column.from_ is None]
     encoding = ENCODINGS.get(shape.format)
     if encoding is None:
@@ -48,7 +70,7 @@ def _files(reader: ColumnReader, source: Any, shape: FilesShape) -> RowSource:
             if getattr(shape, key):
                 message = f"'{key}' is for files of lines, and the format is {shape.format}"
                 reader.report_at(reader.location(shape, key), "MS107", message, "remove it")
-        return _read(reader, source, shape)
+        return _with_columns(reader, _read(reader, source, shape), shape.format)
     for error in wrong_options(encoding, shape.format_options):
         reader.report_at(reader.location(shape, "format_options"), error.code, error.message, error.help)
     files = _read(reader, source, shape)
@@ -63,14 +85,62 @@ def _files(reader: ColumnReader, source: Any, shape: FilesShape) -> RowSource:
     return files
 
 
-def _check_path(reader: ColumnReader, shape: FilesShape) -> None:
-    location = reader.location(shape, "path")
-    if local_path(shape.path) is None:
-        message = f"'{shape.path}' is not on this machine"
+def _with_columns(reader: ColumnReader, files: RowSource, format_: str) -> RowSource:
+    """Return files whose columns Spark reads by a format."""
+    if format_ != "avro":
+        return files
+    for column in (column for column in files.columns if column.expression is None):
+        types = () if column.type is None else types_within(column.type)
+        small = [type_ for type_ in types if type_ in {TINYINT, SMALLINT}]
+        if small:
+            message = f"Avro has no {small[0]}: a value of '{column.name}' might not fit"
+            reader.report_at(column.location, "MS107", message, "declare int, and cast it in a model")
+    return replace(files, jars=("avro",))
+
+
+def _check_clean_up(reader: ColumnReader, shape: FilesShape) -> None:
+    if shape.clean_up != "archive" and shape.archive_path is not None:
+        message = "'archive_path' is for files that are archived"
+        remedy = "add clean_up: archive, or remove it"
+        reader.report_at(reader.location(shape, "archive_path"), "MS107", message, remedy)
+    if shape.clean_up is None and shape.clean_up_after is not None:
+        message = "'clean_up_after' is for files that are deleted or archived"
+        remedy = "add clean_up: delete, or remove it"
+        reader.report_at(reader.location(shape, "clean_up_after"), "MS107", message, remedy)
+    if shape.clean_up == "archive":
+        _check_archive(reader, shape)
+
+
+def _check_archive(reader: ColumnReader, shape: FilesShape) -> None:
+    if shape.archive_path is None:
+        message = f"the files of '{shape.name}' have no archive"
+        remedy = "name the folder to which they are moved: archive_path: data/read"
+        reader.report_at(reader.location(shape, "clean_up"), "MS107", message, remedy)
+        return
+    _check_path(reader, shape, "archive_path", shape.archive_path)
+    archive, folder = PurePath(shape.archive_path), PurePath(shape.path)
+    if set(shape.archive_path) & set("*?"):
+        message = f"'{shape.archive_path}' is not a folder"
+        reader.report_at(reader.location(shape, "archive_path"), "MS107", message, "name one without * and ?")
+    elif archive.is_relative_to(PurePath(*_fixed_parts(folder))):
+        message = f"archived files would be read again: '{shape.archive_path}' is in '{shape.path}'"
+        remedy = "name a folder outside of the path"
+        reader.report_at(reader.location(shape, "archive_path"), "MS107", message, remedy)
+
+
+def _fixed_parts(path: PurePath) -> list[str]:
+    """Return the parts of a path before the first one with a pattern."""
+    return [*takewhile(lambda part: not set(part) & set("*?"), path.parts)]
+
+
+def _check_path(reader: ColumnReader, shape: FilesShape, key: str, path: str) -> None:
+    location = reader.location(shape, key)
+    if local_path(path) is None:
+        message = f"'{path}' is not on this machine"
         remedy = "name a folder that each machine of the cluster has at this path"
         reader.report_at(location, "MS107", message, remedy)
-    elif not shape.path.strip() or "**" in shape.path or set(shape.path) & set("[]{}\\"):
-        message = f"'{shape.path}' is not a folder or a pattern"
+    elif not path.strip() or "**" in path or set(path) & set("[]{}\\"):
+        message = f"'{path}' is not a folder or a pattern"
         remedy = (
             "in names, use * for any characters, and ? for one; a folder has the files of those within it"
         )

@@ -52,9 +52,14 @@ def recognizes(value: Any) -> bool:
 
 
 def from_log(value: dict[str, int], log: SourceLog) -> FilesPosition:
-    """Return the files in the source's log up to a batch (FileStreamSourceLog).
+    return FilesPosition(frozenset(times_in_log(value, log)))
 
-    It has a file for each batch, and sometimes one such as `9.compact`, which also has all before it.
+
+def times_in_log(value: dict[str, int], log: SourceLog) -> dict[str, int]:
+    """Return the files in the source's log up to a batch, each with the milliseconds when it was written.
+
+    The log (Spark's FileStreamSourceLog) has a file for each batch, and sometimes one such as `9.compact`,
+    which also has all before it.
     """
     by_batch: dict[int, str] = {}
     for name in log.files.names(log.folder):
@@ -63,12 +68,12 @@ def from_log(value: dict[str, int], log: SourceLog) -> FilesPosition:
             by_batch[int(number)] = max(name, by_batch.get(int(number), ""))
     compacted = max((number for number, name in by_batch.items() if name.endswith(".compact")), default=0)
     entries = (
-        line
+        json.loads(line)
         for number, name in by_batch.items()
         if number >= compacted
         for line in (log.files.read(f"{log.folder}/{name}") or b"").decode().splitlines()[1:]
     )
-    return FilesPosition(frozenset(path_of(json.loads(entry)["path"]) for entry in entries))
+    return {path_of(entry["path"]): entry["timestamp"] for entry in entries}
 
 
 def path_of(address: str) -> str:

@@ -12,6 +12,7 @@ from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.types import Field
 from millstream.formats.sql import fields_to_ddl
 from millstream.project.values import Project, RowSource
+from millstream.sources.files.declaration import ENCODINGS
 from millstream.sources.files.positions import FilesPosition, ends, folder_of, path_of
 from millstream.sources.files.spark.lines import decode_lines
 from millstream.sources.positions import Range
@@ -50,7 +51,11 @@ class Folder(Struct, frozen=True):
 
     @property
     def _has_lines(self) -> bool:
-        return bool(self.source.settings["format"] != "parquet")
+        return self._format in ENCODINGS
+
+    @property
+    def _format(self) -> str:
+        return str(self.source.settings["format"])
 
     @property
     def _path(self) -> str:
@@ -85,7 +90,7 @@ class Folder(Struct, frozen=True):
         # Folders such as `day=1` add no columns, and those within are read, too.
         schema = "value string" if self._has_lines else self._schema
         reader = reader.option("recursiveFileLookup", "true").schema(schema)
-        return reader.format("text" if self._has_lines else "parquet").load(self._path)
+        return reader.format("text" if self._has_lines else self._format).load(self._path)
 
     def _placed(self, rows: DataFrame) -> DataFrame:
         """Return rows with the place of each, or lines as bytes."""
@@ -95,9 +100,10 @@ class Folder(Struct, frozen=True):
         return decode_lines(rows, self.source, self._fields) if self._has_lines else self._checked(rows)
 
     def _checked(self, rows: DataFrame) -> DataFrame:
-        """Return the rows of Parquet files; a column that a file lacks is an error, not NULL."""
+        """Return the rows of files with columns; one that a file lacks is an error, not NULL."""
         schema = fields_to_ddl([Field(field.name, field.type) for field in self._fields])
-        checked = rows.where(f.call_function("has_parquet_columns", f.col("_file"), f.lit(schema)))
+        arguments = f.col("_file"), f.lit(self._format), f.lit(schema)
+        checked = rows.where(f.call_function("has_file_columns", *arguments))
         return fail_without_values(checked, self._fields, "'bad file: ', _file")
 
     def _addresses(self, files: frozenset[str]) -> list[str]:

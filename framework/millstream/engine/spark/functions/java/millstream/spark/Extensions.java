@@ -23,9 +23,9 @@ import millstream.codecs.protobuf.ProtobufFormat;
 import millstream.codecs.text.CsvFormat;
 import millstream.codecs.text.TextFormat;
 import millstream.codecs.xml.XmlFormat;
+import millstream.files.FileColumns;
 import millstream.files.FileHeader;
 import millstream.files.FilePlace;
-import millstream.files.ParquetColumns;
 import millstream.rows.Ages;
 import millstream.rows.BadReason;
 import millstream.rows.Gather;
@@ -179,10 +179,10 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
                 new FilePlace(), seq(arguments.get(0), arguments.get(1))));
     add(
         session,
-        "has_parquet_columns",
+        "has_file_columns",
         arguments ->
             V2ExpressionUtils.resolveScalarFunction(
-                new ParquetColumns(StructType.fromDDL(text(arguments.get(1)))),
+                new FileColumns(text(arguments.get(1)), StructType.fromDDL(text(arguments.get(2)))),
                 seq(arguments.get(0))));
     return BoxedUnit.UNIT;
   }
