@@ -47,7 +47,11 @@ def test_it_compiles_and_is_listed_explained_and_documented(lake, run):
 @pytest.mark.parametrize(
     ("wrong", "right", "message"),
     [
-        ("path: data/*.csv", "path: s3://bucket/orders", "'s3://bucket/orders' is not on this machine"),
+        (
+            "path: data/*.csv",
+            "path: s3://bucket/orders",
+            "'s3://bucket/orders' is not on this machine, nor in S3",
+        ),
         ("path: data/*.csv", "path: data/**/x.csv", "'data/**/x.csv' is not a folder or a pattern"),
         ("path: data/*.csv", "path: 'data/{a,b}'", "'data/{a,b}' is not a folder or a pattern"),
         ("format: csv", "format: xml", "parquet"),
@@ -61,6 +65,11 @@ def test_it_compiles_and_is_listed_explained_and_documented(lake, run):
         ("on_bad_record: skip", "on_bad_record: dead_letter", "on_bad_record"),
         ("csv\n        format_options: {header: true}", "text", "column 'id' is a line of a text"),
         ("max_files: 10", "max_files: 0", "max_files"),
+        (
+            "path: data/*.csv",
+            "path: s3a://bucket/orders\n        clean_up: delete",
+            "files in S3 are not deleted or archived",
+        ),
         ("max_files: 10", "clean_up: archive", "name the folder to which they are moved"),
         ("max_files: 10", "archive_path: data/read", "add clean_up: archive, or remove it"),
         ("max_files: 10", "clean_up_after: 1 day", "add clean_up: delete, or remove it"),

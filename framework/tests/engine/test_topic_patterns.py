@@ -1,6 +1,9 @@
 """A source of all topics that match a pattern: those that appear later are read from their start."""
 
+import json
+
 import pytest
+from click.testing import CliRunner
 from confluent_kafka.admin import AdminClient
 from engine.test_several_topics import copies, lags, origins, totals
 from support.running import running
@@ -8,6 +11,7 @@ from support.runs import built, create_topics, errors, statuses
 from support.shops import event
 from support.spark import SPARK_WARNINGS
 
+from millstream.cli.group import millstream
 from millstream.core.errors import MillstreamError
 from millstream.deploy.planning.intents import FullRefresh
 from millstream.runner.commands import run as runs
@@ -68,6 +72,9 @@ def test_builds_read_all_that_match_and_those_that_appear(regions, first_spark):
     assert totals(shop) == {"eu": 2, "us": 2, "region_asia": 1}
     assert copies(shop) == [(0, "eu"), (1, "eu"), (2, "us"), (3, "us"), (7, "region_asia")]
     assert origins(shop) == [("eu", 1), ("region_asia", 0), ("us", 0)]
+    # That needs no Kafka, and a topic that appears is no change of the project.
+    plan = CliRunner().invoke(millstream, ["plan", "--project-dir", str(shop.root), "--output", "json"])
+    assert (plan.exit_code, json.loads(plan.stdout)["queries"]) == (0, []), plan.output
     shop.send(event(8), topic="region_asia")
     of_queries = {(query, topic) for query, topic in lags(shop)}
     assert {topic for _, topic in of_queries} == {"eu", "us", "region_asia"}

@@ -88,7 +88,7 @@ _FAILURES = (
     ),
     _KnownFailure(
         "MS862",
-        re.compile(r"(bad record: file /[^\n]*?)" + _END),
+        re.compile(r"(bad record: file (?:/|s3a:)[^\n]*?)" + _END),
         _first,
         "fix the file, or set on_bad_record: skip for the source",
     ),

@@ -18,7 +18,7 @@ _SCHEMES = {"s3a": ("s3", "hadoop-aws")}
 def jars_for(target: Target, formats: Iterable[str] = (), progress: Progress | None = None) -> list[Path]:
     """Return the jar files; only Millstream's own if the cluster provides the others.
 
-    `formats` are the jar features that record formats need, `Catalog.jars`.
+    `formats` are the jar features that sources and formats of records need, `Catalog.jars`.
     """
     return jars_of(features_of(target, formats), progress)
 
@@ -28,18 +28,24 @@ def features_of(target: Target, formats: Iterable[str] = ()) -> tuple[str, ...]:
     if target.settings.get("jars") == "provided":
         return ()
     stores = configured_stores(target.settings.get("tables") or {})
-    return ("kafka", *(store for store in stores if store in jar_files()), *formats, *_file_systems(target))
+    brought = _own_clients(target)
+    needed = ("kafka", *(store for store in stores if store in jar_files()), *formats, *_file_systems(target))
+    return tuple(feature for feature in dict.fromkeys(needed) if feature not in brought)
 
 
 def _file_systems(target: Target) -> Iterator[str]:
     """Yield the features of the file systems on which the target keeps tables and checkpoints."""
     settings = [target.settings.get("checkpoints"), *(target.settings.get("tables") or {}).values()]
     positions = [setting.reveal() if isinstance(setting, Secret) else str(setting) for setting in settings]
-    spark_options = str({name: str(option) for name, option in (target.settings.get("spark") or {}).items()})
-    for scheme, (feature, jar) in _SCHEMES.items():
-        # Two versions of a client don't work together.
-        if any(location.startswith(f"{scheme}://") for location in positions) and jar not in spark_options:
+    for scheme, (feature, _) in _SCHEMES.items():
+        if any(location.startswith(f"{scheme}://") for location in positions):
             yield feature
+
+
+def _own_clients(target: Target) -> set[str]:
+    """Return the features whose client a target brings: two versions of it don't work together."""
+    spark_options = str({name: str(option) for name, option in (target.settings.get("spark") or {}).items()})
+    return {feature for feature, jar in _SCHEMES.values() if jar in spark_options}
 
 
 def jars_of(features: Sequence[str], progress: Progress | None = None) -> list[Path]:

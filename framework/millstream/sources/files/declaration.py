@@ -15,6 +15,7 @@ from millstream.project.folders import local_path
 from millstream.project.shapes import Duration, Positive, describe_key
 from millstream.project.values import RowSource
 from millstream.sources.declaration import Declaration, GivenColumn
+from millstream.sources.files.listing import S3
 from millstream.sources.rows import RowShape, row_reader
 
 FileFormat = Literal["parquet", "avro", "json", "csv", "text"]
@@ -25,7 +26,10 @@ ENCODINGS = {"json": "json", "csv": "csv", "text": "string"}
 
 class FilesShape(RowShape, kw_only=True):
     path: Annotated[
-        str, describe_key("a folder, or files by a pattern: data/orders/*.json; relative to the project")
+        str,
+        describe_key(
+            "a folder, or files by a pattern: data/orders/*.json, relative to the project; or s3a://…"
+        ),
     ]
     format: Annotated[
         FileFormat, describe_key("parquet or avro; or json, csv or text, where each line of a file is a row")
@@ -63,15 +67,14 @@ def _read(reader: ColumnReader, source: Any, shape: FilesShape) -> RowSource:
 def _files(reader: ColumnReader, source: Any, shape: FilesShape) -> RowSource:
     _check_path(reader, shape, "path", shape.path)
     _check_clean_up(reader, shape)
+    of_format = _files_of_lines if shape.format in ENCODINGS else _files_of_columns
+    jars = (*(["avro"] if shape.format == "avro" else ()), *(["s3"] if shape.path.startswith(S3) else ()))
+    return replace(of_format(reader, source, shape), jars=jars)
+
+
+def _files_of_lines(reader: ColumnReader, source: Any, shape: FilesShape) -> RowSource:
     columns = [column for column in shape.columns if column.from_ is None]
-    encoding = ENCODINGS.get(shape.format)
-    if encoding is None:
-        for key in ("format_options", "on_bad_record"):
-            if getattr(shape, key):
-                message = f"'{key}' is for files of lines, and the format is {shape.format}"
-                reader.report_at(reader.location(shape, key), "MS107", message, "remove it")
-        return _with_columns(reader, _read(reader, source, shape), shape.format)
-    for error in wrong_options(encoding, shape.format_options):
+    for error in wrong_options(ENCODINGS[shape.format], shape.format_options):
         reader.report_at(reader.location(shape, "format_options"), error.code, error.message, error.help)
     files = _read(reader, source, shape)
     if shape.format == "text" and (
@@ -85,20 +88,27 @@ def _files(reader: ColumnReader, source: Any, shape: FilesShape) -> RowSource:
     return files
 
 
-def _with_columns(reader: ColumnReader, files: RowSource, format_: str) -> RowSource:
-    """Return files whose columns Spark reads by a format."""
-    if format_ != "avro":
-        return files
-    for column in (column for column in files.columns if column.expression is None):
-        types = () if column.type is None else types_within(column.type)
+def _files_of_columns(reader: ColumnReader, source: Any, shape: FilesShape) -> RowSource:
+    for key in ("format_options", "on_bad_record"):
+        if getattr(shape, key):
+            message = f"'{key}' is for files of lines, and the format is {shape.format}"
+            reader.report_at(reader.location(shape, key), "MS107", message, "remove it")
+    files = _read(reader, source, shape)
+    for column in files.columns if shape.format == "avro" else ():
+        types = () if column.type is None or column.expression is not None else types_within(column.type)
         small = [type_ for type_ in types if type_ in {TINYINT, SMALLINT}]
         if small:
             message = f"Avro has no {small[0]}: a value of '{column.name}' might not fit"
             reader.report_at(column.location, "MS107", message, "declare int, and cast it in a model")
-    return replace(files, jars=("avro",))
+    return files
 
 
 def _check_clean_up(reader: ColumnReader, shape: FilesShape) -> None:
+    if shape.clean_up is not None and S3 in (shape.path[: len(S3)], (shape.archive_path or "")[: len(S3)]):
+        message = "files in S3 are not deleted or archived"
+        remedy = "remove `clean_up`; a lifecycle rule of the bucket can delete them when they are old"
+        reader.report_at(reader.location(shape, "clean_up"), "MS107", message, remedy)
+        return
     if shape.clean_up != "archive" and shape.archive_path is not None:
         message = "'archive_path' is for files that are archived"
         remedy = "add clean_up: archive, or remove it"
@@ -135,9 +145,9 @@ def _fixed_parts(path: PurePath) -> list[str]:
 
 def _check_path(reader: ColumnReader, shape: FilesShape, key: str, path: str) -> None:
     location = reader.location(shape, key)
-    if local_path(path) is None:
-        message = f"'{path}' is not on this machine"
-        remedy = "name a folder that each machine of the cluster has at this path"
+    if local_path(path) is None and not path.startswith(S3):
+        message = f"'{path}' is not on this machine, nor in S3: s3a://bucket/folder"
+        remedy = "name a folder that each machine of the cluster has at this path, or an address in S3"
         reader.report_at(location, "MS107", message, remedy)
     elif not path.strip() or "**" in path or set(path) & set("[]{}\\"):
         message = f"'{path}' is not a folder or a pattern"

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.project.folders import absolute_path, local_path
 from millstream.project.values import Project, RowSource
+from millstream.sources.files.listing import files_in
 from millstream.sources.positions import Position, SourceLog
 
 
@@ -77,32 +79,26 @@ def times_in_log(value: dict[str, int], log: SourceLog) -> dict[str, int]:
 
 
 def path_of(address: str) -> str:
-    """Return the path of a file's address."""
-    return unquote(urlsplit(address).path)
+    """Return the path of a file on this machine, or the address of another one, as positions have it."""
+    parts = urlsplit(address)
+    return unquote(parts.path if parts.scheme in {"", "file"} else address)
 
 
-def folder_of(source: RowSource, project: Project) -> tuple[Path, str]:
+def folder_of(source: RowSource, project: Project) -> tuple[str, str]:
     """Return the folder of a source, and the pattern of names below it; empty if that is all files."""
-    path = local_path(absolute_path(source.settings["path"], Path(project.root)))
-    assert path is not None, "only folders of this machine are accepted"
-    parts = path.parts
+    address = absolute_path(source.settings["path"], Path(project.root))
+    local = local_path(address)
+    parts = (address.rstrip("/") if local is None else local.as_posix()).split("/")
     first = next((n for n, part in enumerate(parts) if set(part) & set("*?")), len(parts))
-    return Path(*parts[:first]), "/".join(parts[first:])
+    return "/".join(parts[:first]), "/".join(parts[first:])
 
 
 def ends(source: RowSource, project: Project) -> FilesPosition:
     """Return the files that Spark would list now."""
-    folder, pattern = folder_of(source, project)
-    paths = folder.glob(pattern) if pattern else (folder,)
-    files = (file for path in paths for file in ((path,) if path.is_file() else path.rglob("*")))
-    return FilesPosition(
-        frozenset(str(file) for file in files if file.is_file() and not _is_hidden(file, folder))
-    )
-
-
-def _is_hidden(file: Path, folder: Path) -> bool:
-    """Whether Spark leaves a file out by its name, or by that of its folder (HadoopFSUtils)."""
-    return any(
-        part.startswith(".") or part.endswith("._COPYING_") or (part.startswith("_") and "=" not in part)
-        for part in file.relative_to(folder).parts
-    )
+    try:
+        files = frozenset(files_in(*folder_of(source, project), project.target.settings))
+    except OSError as error:
+        message = f"the files of source '{source.id}' can't be listed: {error}"
+        remedy = "let Millstream list the folder; for S3, check the credentials and the region"
+        raise MillstreamError(Diagnostic("MS699", message, source.location, remedy)) from None
+    return FilesPosition(files)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from msgspec import Struct
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -13,6 +15,7 @@ from millstream.core.types import Field
 from millstream.formats.sql import fields_to_ddl
 from millstream.project.values import Project, RowSource
 from millstream.sources.files.declaration import ENCODINGS
+from millstream.sources.files.listing import S3
 from millstream.sources.files.positions import FilesPosition, ends, folder_of, path_of
 from millstream.sources.files.spark.lines import decode_lines
 from millstream.sources.positions import Range
@@ -61,12 +64,14 @@ class Folder(Struct, frozen=True):
     def _path(self) -> str:
         """The path as Hadoop reads it, which sees patterns also in names of folders."""
         folder, pattern = folder_of(self.source, self.project)
-        if not folder.exists():
+        # S3 has no folders besides those that files are in.
+        exists = ends(self.source, self.project).files if folder.startswith(S3) else Path(folder).exists()
+        if not exists:
             message = f"the folder of source '{self.source.id}' does not exist: {folder}"
             raise MillstreamError(
                 Diagnostic("MS699", message, self.source.location, "create it, or change its path")
             )
-        escaped = "".join(f"\\{c}" if c in "[]{}\\*?" else c for c in str(folder))
+        escaped = "".join(f"\\{c}" if c in "[]{}\\*?" else c for c in folder)
         return f"{escaped}/{pattern}" if pattern else escaped
 
     def _streamed(self) -> DataFrame:

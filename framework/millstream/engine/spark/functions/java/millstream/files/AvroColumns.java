@@ -9,8 +9,8 @@ import org.apache.avro.Schema;
 import org.apache.avro.file.DataFileStream;
 import org.apache.avro.generic.GenericDatumReader;
 import org.apache.avro.generic.GenericRecord;
-import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.deploy.SparkHadoopUtil;
 import org.apache.spark.sql.types.StructType;
 
 /**
@@ -40,7 +40,7 @@ final class AvroColumns {
   }
 
   private static Schema schema(Path path) throws IOException {
-    try (InputStream bytes = path.getFileSystem(new Configuration()).open(path);
+    try (InputStream bytes = path.getFileSystem(SparkHadoopUtil.get().conf()).open(path);
         DataFileStream<GenericRecord> records =
             new DataFileStream<>(bytes, new GenericDatumReader<>())) {
       return records.getSchema();

@@ -11,6 +11,7 @@ import org.apache.hadoop.io.Text;
 import org.apache.hadoop.io.compress.CompressionCodec;
 import org.apache.hadoop.io.compress.CompressionCodecFactory;
 import org.apache.hadoop.util.LineReader;
+import org.apache.spark.deploy.SparkHadoopUtil;
 
 /** The lines of a file, cut as by Spark's reader of texts (LineRecordReader). */
 public final class FileLines {
@@ -57,7 +58,7 @@ public final class FileLines {
   }
 
   private static LineReader open(String address) throws IOException {
-    Configuration configuration = new Configuration();
+    Configuration configuration = SparkHadoopUtil.get().conf();
     Path path = path(address);
     FileSystem files = path.getFileSystem(configuration);
     InputStream input = files.open(path);
