@@ -42,7 +42,8 @@ def calls(shop, model):
     return [(id_, repeated, sorted(rows, key=json.dumps)) for id_, repeated, rows in map(json.loads, lines)]
 
 
-@pytest.mark.parametrize("model", ["sent", pytest.param("totals", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("model", MODELS)
 def test_a_killed_batch_comes_again_with_its_id_and_its_rows(durable_shop, model):
     shop = durable_shop
     create_topics(shop.bootstrap, "events", partitions=3)

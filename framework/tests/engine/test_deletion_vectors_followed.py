@@ -4,6 +4,7 @@ import random
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from deltalake import DeltaTable, QueryBuilder
 from support.runs import built, statuses
 from support.shops import TOTALS, event
@@ -33,6 +34,7 @@ def rows(shop, name):
     return pa.table(reader.read_all()).to_pylist()
 
 
+@pytest.mark.long
 def test_what_follows_a_table_with_marks_sees_each_change(shop, first_spark, monkeypatch):
     shop.model("totals", TOTALS)
     shop.model("follower", FOLLOWER)

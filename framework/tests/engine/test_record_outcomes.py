@@ -10,7 +10,7 @@ import fastavro
 import pytest
 from msgspec.structs import astuple
 from support.commands import Run
-from support.long import ACCOUNTS, FRESH
+from support.long import ACCOUNTS, seeds
 from support.running import running
 from support.runs import built, create_topics, received, send
 from support.shops import PROFILES, SHARE, UNOPTIMIZED
@@ -443,6 +443,6 @@ def test_run_reports_the_numbers_of_each_batch_and_all(shop):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", [*range(ACCOUNTS), *FRESH])
+@pytest.mark.parametrize("seed", seeds(ACCOUNTS))
 def test_random_records_of_all_formats_have_one_fate(shop, first_spark, seed):
     check(shop, first_spark, Random(seed), [*FORMATS], 60)

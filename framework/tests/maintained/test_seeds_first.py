@@ -127,7 +127,7 @@ def add(shop, cases):
         shop.model(name, f"{config}\n{sql.format(**RELATIONS)}")
 
 
-QUICK = ("outer", "counted", "every_kind", "union_all", "two_left", "missing", "viewed")
+QUICK = ("every_kind", "union_all", "missing", "viewed")
 
 
 def check_builds(shop, spark, first_spark, cases, builds=((0,), (1,), (2,))):

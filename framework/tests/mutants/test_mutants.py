@@ -20,7 +20,7 @@ WORKERS = min(2, os.cpu_count() or 1)
 FOLDER = Path(__file__).parents[1]
 
 
-@pytest.fixture(scope="module", params=[MUTANTS_FIRST, *(number * 1000 for number in FRESH)])
+@pytest.fixture(scope="module", params=[number * 1000 for number in FRESH] or [MUTANTS_FIRST])
 def trials(request, tmp_path_factory):
     folder, first = tmp_path_factory.mktemp("mutants"), request.param
     last = first + MUTANTS

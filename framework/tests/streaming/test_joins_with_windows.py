@@ -81,8 +81,15 @@ def seconds(text):
     )
 
 
-def test_each_way_to_write_it_has_the_same_rows(first_spark, tmp_path):
-    for name, models in WRITTEN.items():
+SHORT = ("a CTE", "a view", "times of windows")
+
+
+@pytest.mark.parametrize(
+    "names", [pytest.param(SHORT, id="some"), pytest.param(WRITTEN, id="all", marks=pytest.mark.long)]
+)
+def test_each_way_to_write_it_has_the_same_rows(first_spark, tmp_path, names):
+    for name in names:
+        models = WRITTEN[name]
         run = streamed(written(tmp_path / name.replace(" ", "_"), models))
         stored = run.run(first_spark, run.query_of("m"), {"events": batches()})
         assert sorted((row["user_id"], seconds(row["at"])) for _, row in stored) == expected(), name

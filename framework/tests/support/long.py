@@ -22,7 +22,7 @@ MUTANTS = int(os.environ.get("MILLSTREAM_MUTANTS", "300"))
 MUTANTS_FIRST = int(os.environ.get("MILLSTREAM_MUTANTS_FIRST", "0"))
 """The first of them."""
 FRESH = [int(seed) for seed in os.environ.get("MILLSTREAM_FRESH", "").split()]
-"""Random numbers to try besides the fixed ones: in CI the date, so that each day tries something new."""
+"""Random numbers to try instead of the fixed ones: in CI the date, so that each day tries something new."""
 UNITS = int(os.environ.get("MILLSTREAM_UNITS", "2"))
 """Random sequences of records that builds and unit tests of the same models get."""
 ACCOUNTS = int(os.environ.get("MILLSTREAM_ACCOUNTS", "4"))
@@ -51,3 +51,8 @@ _SIZED = (
 def in_part(path, name):
     """Whether a long test of a file runs."""
     return path.startswith(_SIZED) or crc32(f"{path}::{name}".encode()) % PARTS == PART
+
+
+def seeds(count):
+    """Return the random numbers of a test: those of the day, or else so many fixed ones."""
+    return FRESH or [*range(count)]

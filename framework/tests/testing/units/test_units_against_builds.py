@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from random import Random
 
 import pytest
-from support.long import FRESH, UNITS
+from support.long import UNITS, seeds
 from support.runs import built, create_topics, errors, received, send, table_rows
 from support.spark import SPARK_WARNINGS
 from testing.conftest import EVENTS as SOURCE_EVENTS
@@ -19,8 +19,6 @@ from millstream.testing.session import TestSession
 from millstream.testing.styled_text import plain_text
 
 pytestmark = SPARK_WARNINGS
-SEEDS = range(UNITS)
-"""Random sequences of records."""
 STEPS = 3
 
 OTHERS = """
@@ -321,7 +319,7 @@ def test_a_few_unit_tests_agree_with_builds(tmp_path, broker, first_spark):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", [*SEEDS, *FRESH])
+@pytest.mark.parametrize("seed", seeds(UNITS))
 def test_unit_tests_agree_with_builds(tmp_path, broker, first_spark, seed):
     assert disagreements(tmp_path, broker, first_spark, MODELS, seed) == []
 
