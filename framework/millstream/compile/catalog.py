@@ -130,11 +130,11 @@ def _topic(topic: Topic, relation: InputRelation, derived: tuple[tuple[str, Expr
         columns = columns[: -len(VERSION_COLUMNS)]
     key = topic.key
     of_change = format_of(topic.format).of_change
-    # A change without a row has only the key of the record.
-    only_in_key = key and (
-        (topic.table and of_change) or all(key.name.lower() != c.name.lower() for c in topic.columns)
-    )
-    own_key = key.name if key and only_in_key else None
+    named = [c for c in topic.columns if key and c.name.lower() == key.name.lower()]
+    # A record without a value, which deletes a row, has nothing but its key.
+    of_record = key and (not named or topic.table)
+    own_key = (named[0].name if named else key.name) if key and of_record else None
+    derived = tuple((name, expression) for name, expression in derived if name != own_key)
     read = {name for _, expression in derived for name in expression.columns}
     not_fields = {own_key, *(name for name, _ in derived)}
     return TopicSpec(

@@ -54,7 +54,7 @@ def _topic(reader: ColumnReader, source: Any, shape: TopicShape) -> Topic:
     format_ = read_encoding(reader, source, shape)
     columns = reader.columns(shape.columns, "topic", {column.name for column in METADATA})
     topics = _kafka_names(reader, shape)
-    key = read_key(reader, shape.key or source.key, format_, topics[0], columns)
+    key = read_key(reader, shape.key or source.key, format_, topics[0], columns, table=bool(shape.table))
     if shape.topic_pattern is not None or len(topics) > 1:
         _check_several(reader, source, shape)
     if shape.table and key is None:

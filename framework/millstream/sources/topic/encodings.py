@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from millstream.core.text import Location
-from millstream.core.types import STRING, Type
+from millstream.core.types import STRING
 from millstream.formats.keys import KeyFormat, any_value, key_misfit
 from millstream.formats.options import text_of, wrong_options
 from millstream.formats.registry import (
@@ -55,14 +55,23 @@ def read_key(
     values: Encoding,
     topic: str,
     columns: Sequence[DeclaredColumn],
+    *,
+    table: bool,
 ) -> TopicKey | None:
-    """Return the key of a topic; it is decoded as strictly as the values."""
+    """Return the key of a topic; it is decoded as strictly as the values.
+
+    The key of a table is read from the record's key, even if it is one of the columns.
+    """
     decoding = values.decoding
     # Who writes changes of rows writes their keys alike.
     default = replace(values, single=True) if format_of(values).of_change else replace(KEY, decoding=decoding)
     if not isinstance(shape, KeyShape):
-        type_ = _column_type(shape or "", columns, default)
-        return TopicKey(shape, type_ or STRING, default) if shape else None
+        if not shape:
+            return None
+        column = _key_column(shape, columns, default, table=table)
+        key = TopicKey(shape, (column and column.type) or STRING, default)
+        _check_column(reader, key, column)
+        return key
     reader.check_column(shape, shape.name)
     name = shape.format or default.name
     encoding = Encoding(
@@ -75,7 +84,8 @@ def read_key(
         _check_framing(reader, (shape,), encoding, "keys")
     encoding = any_value(encoding)
     type_, of_format = reader.type(shape.type), format_of(encoding).columns
-    of_column = _column_type(shape.name, columns, encoding)
+    column = _key_column(shape.name, columns, encoding, table=table)
+    of_column = column.type if column else None
     key = TopicKey(
         shape.name,
         type_ or of_column or (of_format[0].type if of_format else STRING),
@@ -85,14 +95,39 @@ def read_key(
     )
     if key.schema is None and (type_ or not of_column):
         _check_type(reader, shape, key)
+    _check_column(reader, key, column)
     return key
 
 
-def _column_type(name: str, columns: Sequence[DeclaredColumn], encoding: Encoding) -> Type | None:
-    """Return the type of the column with a key's name, if the format has the key in rows as well."""
-    if not format_of(replace(encoding, single=False)).of_change:
+def _key_column(
+    name: str, columns: Sequence[DeclaredColumn], encoding: Encoding, *, table: bool
+) -> DeclaredColumn | None:
+    """Return the column that is read from a record's key, although values may have it as well."""
+    if not (table or format_of(replace(encoding, single=False)).of_change):
         return None
-    return next((column.type for column in columns if column.name.lower() == name.lower()), None)
+    return next((column for column in columns if column.name.lower() == name.lower()), None)
+
+
+def _check_column(reader: ColumnReader, key: TopicKey, column: DeclaredColumn | None) -> None:
+    """Report a column that can't be read from the record's key."""
+    if column is None:
+        return
+    if column.expression:
+        message = f"'{column.name}' is the key of a table: it is read from the record's key, not computed"
+        remedy = (
+            f"name the key otherwise, `key: {{name: {key.name}_key}}`, or remove `from` and declare its type"
+        )
+        reader.report_at(column.location, "MS107", message, remedy)
+        return
+    why = ""
+    if column.type != key.type and column.type is not None:
+        why = f"that is {key.type}, and the column is {column.type}"
+    elif key.type_location is None and key.schema is None:
+        why = key_misfit(KeyFormat(key.format, key.type))
+    if why:
+        message = f"'{column.name}' is read from the record's key: {why}"
+        remedy = f"declare the key as it is: `key: {{name: {key.name}, type: …, format: …}}`"
+        reader.report_at(column.location, "MS107", message, remedy)
 
 
 def _check_type(reader: ColumnReader, shape: KeyShape, key: TopicKey) -> None:
