@@ -65,7 +65,9 @@ def test_rows_are_appended_once_and_readers_get_the_rows_that_tests_let_through(
 
 def test_other_tools_read_the_table_as_the_page_says(shop, first_spark, monkeypatch):
     page = (ROOT / "docs/lake.md").read_text()
-    readers = [text for text in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "DeltaTable" in text]
+    readers = [
+        text for text in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "tables/clean_orders" in text
+    ]
     shop.model("clean_orders", configured(partition_by="day").replace("value,", "value as amount,"))
     shop.send(minute(1), minute(2))
     built(shop.root, first_spark)
@@ -75,6 +77,7 @@ def test_other_tools_read_the_table_as_the_page_says(shop, first_spark, monkeypa
         exec(reader, names)
     assert names["per_day"].fetchall() == [(date(2026, 1, 1), 2, 2.0)]
     assert sorted(names["first_day"]["id"]) == [1, 2]
+    assert names["sums"].rows() == [(date(2026, 1, 1), 2.0)]
 
 
 def test_files_are_in_a_folder_for_each_day(shop, first_spark):
