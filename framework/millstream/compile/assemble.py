@@ -67,6 +67,7 @@ def _config(source: DeclaredSource) -> dict[str, Any]:
                 **({"versions": topic.versions} if topic.versions else {}),
                 "on_bad_record": topic.on_bad_record,
                 **({"deduplicate": "position"} if topic.deduplicate else {}),
+                **({"history": topic.history.facts} if topic.history else {}),
                 **_schema(topic.schema, topic.format),
                 **_key(topic),
                 **timed,

@@ -159,6 +159,7 @@ def _topic(topic: Topic, relation: InputRelation, derived: tuple[tuple[str, Expr
         watermark=(topic.watermark.column, topic.watermark.delay) if topic.watermark else None,
         on_bad_record=topic.on_bad_record,
         deduplicate=topic.deduplicate,
+        history=to_sorted_json(topic.history.facts).decode() if topic.history else "",
     )
 
 

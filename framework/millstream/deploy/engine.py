@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from datetime import datetime, timezone
 from functools import lru_cache, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
@@ -52,6 +53,7 @@ from millstream.engine.queries.batch_scheduler import BatchTurns, QueryTurn
 from millstream.engine.queries.deliveries import BatchWriter
 from millstream.engine.queries.failing_line import at_line, at_source, at_test
 from millstream.engine.queries.failures import OF_SOURCES, problem_of
+from millstream.engine.queries.histories import HistoryReads
 from millstream.engine.queries.outdated_tables import outdated_table
 from millstream.engine.queries.positions import without_earlier
 from millstream.engine.queries.record_sizes import record_sizes
@@ -77,7 +79,9 @@ from millstream.project.values import Project, Target, is_local
 from millstream.queries.values import Query, TopicRead
 from millstream.queries.verdict import match_copies
 from millstream.sources.positions import Positions, Range, Read, ends_of, from_stored
+from millstream.sources.topic.history import HistoryEnd
 from millstream.sources.topic.positions import offsets_in, positions_at, topic_range
+from millstream.sources.topic.spark.history_end import end_of_history
 from millstream.stores.files import Files
 from millstream.stores.hadoop_files import files_of
 from millstream.stores.session_settings import fast_path_settings
@@ -221,18 +225,40 @@ class Engine(Struct, frozen=True, eq=False):
             records=records,
             positions=partial(places_of, self.files, spark, query.streams),
         )
+        histories = HistoryReads(record.histories, unread=last_done(self.files, spark) is None)
         every = record.tombstones != "needed"
         present = match_copies(record.signature, query.signature)
         assert present is not None, f"the state of {query.name} has other columns"
         absent = tuple(name for name, there in zip(query.copies, present, strict=True) if not there)
         return replace(
-            context,
+            self.with_histories(query, context, histories),
             checkpoint=spark,
             stores=stores,
             every_tombstone=every,
             without_copies=absent,
             sent_before=from_stored(record.sent_before),
         )
+
+    def histories(self, query: Query) -> dict[str, HistoryEnd]:
+        """Return where the topics of a new query go on whose older records are elsewhere."""
+        admin, project = admin_of(self.kafka.cluster), self.job.project
+        topics = {read.stream: project.topic(read.relation) for read in query.topic_reads if read.history}
+        return {
+            name: end_of_history(self.spark, project, topic, admin)
+            for name, topic in topics.items()
+            if topic is not None
+        }
+
+    def with_histories(self, query: Query, context: QueryContext, histories: HistoryReads) -> QueryContext:
+        """Return the context of a query that reads topics from where their histories end."""
+        sources = {
+            read.relation: self.kafka.source(
+                read.topics, {**self.topic_options(read), "began": histories.ends[read.stream].offsets}
+            )
+            for read in query.topic_reads
+            if read.history
+        }
+        return replace(context, sources={**context.sources, **sources}, histories=histories)
 
     def sent_exactly_once(self) -> dict[str, int]:
         """Return how many records were sent to each topic that is written in transactions."""
@@ -280,13 +306,26 @@ class Engine(Struct, frozen=True, eq=False):
             log=self.function_log and self.function_log._replace(models=_stored(query)),
         )
 
-    def ranges(self, query: Query, starts: Read, ends: Read) -> dict[str, Range]:
-        """Return what a query reads of its sources between `starts` and `ends`, within their options."""
+    def ranges(
+        self,
+        query: Query,
+        starts: Read,
+        ends: Read,
+        histories: Mapping[str, HistoryEnd] = MappingProxyType({}),
+    ) -> dict[str, Range]:
+        """Return what a query reads of its sources between `starts` and `ends`, within their options.
+
+        That of a topic with a history can begin before the first record that the topic has.
+        """
         ranges: dict[str, Range] = {}
         offsets, first_offsets = offsets_in(ends), offsets_in(starts)
         for topic, options in ((t, self.topic_options(s)) for s in query.topic_reads for t in s.topics):
-            available = self.kafka.until(topic, options, offsets.get(topic, {}))
+            history = histories.get(topic)
+            began = options if history is None else {**options, "began": history.offsets}
+            available = self.kafka.until(topic, began, offsets.get(topic, {}))
             first_of = first_offsets.get(topic, {})
+            if history is not None:
+                available = {n: (0, stop) for n, (_, stop) in available.items()}
             ranges[topic] = topic_range(
                 {
                     n: (min(max(first, first_of.get(n, first)), stop), stop)

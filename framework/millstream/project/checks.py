@@ -12,6 +12,8 @@ from msgspec import Struct
 from millstream.core.errors import Diagnostic, DiagnosticNote, did_you_mean
 from millstream.core.node_id import NodeId
 from millstream.core.text import FileText, Location
+from millstream.core.types import BIGINT, INT, STRING
+from millstream.formats.registry import KEY, format_of
 from millstream.project.files import File, read_file
 from millstream.project.generators import topics_of
 from millstream.project.properties import PropertiesFile
@@ -25,6 +27,9 @@ from millstream.project.values import (
     Seed,
     UnitTest,
 )
+
+_TEXT_KEYS = frozenset((STRING, INT, BIGINT))
+"""The types of keys that are the same after they were written as text."""
 
 
 class LocationLines(Struct):
@@ -69,6 +74,7 @@ def check_project(
             yield lines.diagnostic(function.location, "MS117", message, hint)
     for generator in project.generators:
         yield from _topic(project, generator, lines)
+    yield from _histories(project, lines)
     relations = _Relations(project, lines)
     for exposure in project.exposures:
         for id_, location in zip(exposure.depends_on, exposure.depends_on_locations, strict=True):
@@ -83,6 +89,22 @@ def check_project(
         if relation and relations.lacks(relation):
             location = lines.word_after(test.location, relation.last_name, "to:")
             yield from relations.check(relation, location)
+
+
+def _histories(project: Project, lines: LocationLines) -> Iterator[Diagnostic]:
+    """Yield columns that records of a history would not have as the history has them."""
+    for topic in project.topics.values():
+        if topic.history is None:
+            continue
+        key = [(topic.key.name, topic.key.type, topic.key.format)] if topic.key else []
+        values = [(c.name, c.type, topic.format) for c in topic.columns if c.type and not c.expression]
+        for name, type_, encoding in (*values, *key):
+            format_ = format_of(encoding)
+            if not (format_.round_trips(type_) or (encoding.name == KEY.name and type_ in _TEXT_KEYS)):
+                reason = f"{encoding} may change its column '{name}', {type_}"
+                message = f"'{topic.id}' can't have a history: {reason}"
+                remedy = "remove `history`, and declare it as a source of its own"
+                yield lines.diagnostic(topic.history.location, "MS107", message, remedy)
 
 
 def _shared_names(project: Project) -> Iterator[Diagnostic]:

@@ -64,6 +64,16 @@ Starting = Annotated[
 ]
 
 
+Time = Annotated[
+    str,
+    Meta(
+        pattern=r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$",
+        title="a time",
+        examples=["2026-01-31", "2026-01-31 12:00:00"],
+    ),
+]
+
+
 class ColumnShape(Shape):
     words: ClassVar[dict[str, str]] = {
         "quote": "remove it: write the name as it is",

@@ -115,6 +115,24 @@ class TopicKey(Struct, frozen=True):
     """Where the project declares the type, if it does."""
 
 
+class History(Struct, frozen=True):
+    """Where the records are that a topic had before a position."""
+
+    location: Location
+    kind: str
+    """The kind of source that reads them, in the registry."""
+    settings: dict[str, Any]
+    """What it reads them by, such as the path of a folder."""
+    until: str = ""
+    """The time of the topic's first record; empty if the history's offsets say where it ends."""
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What decides its rows."""
+        until = {"until": self.until} if self.until else {}
+        return {"kind": self.kind, **self.settings, **until}
+
+
 class Topic(Struct, frozen=True, tag="topic"):
     """A source: a Kafka topic as a relation."""
 
@@ -138,6 +156,7 @@ class Topic(Struct, frozen=True, tag="topic"):
     on_bad_record: Literal["fail", "skip", "dead_letter"] = "fail"
     deduplicate: bool = False
     """Records whose headers have the position of an earlier one are dropped."""
+    history: History | None = None
     description: str = ""
     tags: tuple[str, ...] = ()
     owner: str | None = None

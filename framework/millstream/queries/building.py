@@ -226,6 +226,9 @@ def build_query(
         settings.spark | _isolation(settings, reads),
         changes=tuple(output.model for output in live if output.sends_changes),
         tables=signatures.tables(source.relation for source in reads if isinstance(source, ChangesRead)),
+        histories={
+            read.stream: read.history for read in reads if isinstance(read, TopicRead) and read.history
+        },
         settings_of={read.stream: read.settings for read in reads if isinstance(read, SourceRead)},
         copies=signatures.copies(recipe.outputs),
     )

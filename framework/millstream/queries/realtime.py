@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from millstream.plan.nodes import Dedupe, Node, Opaque
 from millstream.queries.signature import operator_name, states_in
-from millstream.queries.values import ChangesRead, PerBatch, SourceRead, StreamRead, ToKafka
+from millstream.queries.values import ChangesRead, PerBatch, SourceRead, StreamRead, ToKafka, TopicRead
 
 
 def realtime_obstacles(
@@ -41,6 +41,11 @@ def realtime_obstacles(
         if isinstance(s, ChangesRead)
     ]
     obstacles += [f"rows of {s.title} arrive in batches" for s in sources if isinstance(s, SourceRead)]
+    obstacles += [
+        f"the history of {s.title} is read in a batch"
+        for s in sources
+        if isinstance(s, TopicRead) and s.history
+    ]
     if not sources:
         obstacles.append("it reads no stream")
     if any(isinstance(node, Opaque) for node in order):

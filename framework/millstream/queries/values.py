@@ -43,6 +43,8 @@ class TopicRead(Struct, frozen=True, tag="topic"):
     reads_all: bool = field(default=False, name="whole")
     """Each batch reads all records that there are: they are versions, for which other rows wait."""
     pattern: str = ""
+    history: str = ""
+    """Where older records are, as JSON, which the first batch reads."""
 
     @property
     def deciding(self) -> tuple[Column, ...]:
@@ -495,6 +497,8 @@ class QuerySignature(Struct, frozen=True):
     """
     settings_of: dict[str, str] = {}
     """What sources other than topics are read by, by stream. Older records have none."""
+    histories: dict[str, str] = {}
+    """Where older records of topics are, by topic. Older records of queries have none."""
     copies: tuple[str, ...] = ()
     """Aggregates that states have once more, to know which groups matched before: place of the state, digest.
 

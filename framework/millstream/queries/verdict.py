@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from millstream.core.node_id import NodeId
 from millstream.plan.durations import is_longer
-from millstream.plan.nodes.leaves import topics_text
+from millstream.plan.nodes.leaves import history_summary, topics_text
 from millstream.queries.dependency_changes import describe_changes
 from millstream.queries.differences import describe_differences
 from millstream.queries.values import QuerySignature, StatefulOperator, StoredOutput
@@ -146,6 +146,8 @@ def _misfits(old: QuerySignature, new: QuerySignature) -> Iterator[str]:
             # of one that is missing, and fail.
             if not set(read.split(", ")) <= set(reads.split(", ")) or (read == "") != (reads == ""):
                 yield f"it reads {_read(reads)} instead of {_read(read)}"
+    if old.histories != new.histories:
+        yield from _other_histories(old.histories, new.histories)
     for stream in old.settings_of.keys() & new.settings_of.keys():
         yield from _other_settings(stream, old.settings_of[stream], new.settings_of[stream])
     for table in old.tables.keys() & new.tables.keys():
@@ -191,6 +193,13 @@ def _other_types(model: NodeId, old: dict[str, str], new: dict[str, str], which:
         if (before := old.get(column, type_)) != type_:
             table = f"{model.name}, {which}" if which else f"{model.name} "
             yield f"the column {column} of {table}is {type_} instead of {before}"
+
+
+def _other_histories(old: dict[str, str], new: dict[str, str]) -> Iterator[str]:
+    for topic in sorted(old.keys() | new.keys()):
+        was, now = ((history_summary(h[topic]) if topic in h else "nothing") for h in (old, new))
+        if was != now:
+            yield f"{topic} is read after {now} instead of {was}"
 
 
 def _other_settings(stream: str, old: str, new: str) -> Iterator[str]:

@@ -87,6 +87,7 @@ def source_reads(
                     bad_by=bad_by(node, good),
                     reads_all=node.relation in versions,
                     pattern=scan_of(node).pattern,
+                    history=scan_of(node).history,
                 )
                 records[view] = read if view not in records else _both(records[view], read)
                 reads[view] = records[view]

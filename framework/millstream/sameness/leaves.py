@@ -49,6 +49,7 @@ def leaves_of(catalog: Catalog, seeds: Mapping[NodeId, str]) -> LeafMeanings:
         names = topic.pattern or ", ".join(sorted(topic.topics))
         rows[id_] = f"{names} {topic.format.identity} {topic.key_type} {topic.key_format.identity}"
         rows[id_] += " versions" if topic.versions else ""
+        rows[id_] += f" {topic.history}" if topic.history else ""
         columns[id_] = columns_of_topic(topic, functions)
         if topic.table:
             tables[id_] = _table(topic, rows[id_], columns[id_])

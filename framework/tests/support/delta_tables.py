@@ -44,7 +44,7 @@ def stored_ids(shop, model="all_orders"):
 
 def good_build(shop, spark, **options):
     results, events = built(shop.root, spark, **options)
-    assert errors(events) == []
+    assert errors(events) == [], errors(events)
     return results, events
 
 

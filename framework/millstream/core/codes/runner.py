@@ -6,6 +6,10 @@ CODES = read_codes("""
 MS687 A demo needs the local target
     `millstream demo` sends test traffic to the topics of sources, so it only works with the broker on this
     machine. Choose a target with `kafka: embedded` with `--target`; on others, use `millstream run`.
+MS646 The history of a topic does not fit the topic
+    The topic no longer has the record after the last one of its `history`, so records between both are
+    missing; or the history has records that the topic never had. This is checked when a query reads both for
+    the first time, before it reads anything.
 MS645 A table of a source can't be read further
     Another program writes the table, and a query can't go on with what that did: it deleted or changed rows,
     recreated the table, removed what the query had not read yet, or changed the type of a column. With

@@ -13,6 +13,7 @@ from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Column
 from millstream.queries.lock import Lock
 from millstream.queries.values import Query, QuerySignature, TableOutput
+from millstream.sources.topic.history import HistoryEnd
 
 FORMAT = 1
 
@@ -56,6 +57,8 @@ class QueryRecord(Struct, frozen=True):
     """By topic of a sink: another version has sent the records of original records before these positions."""
     sent_before: dict[str, Any] = {}
     """Another version has sent the rows of sources other than topics before these stored positions."""
+    histories: dict[str, HistoryEnd] = {}
+    """Where the topics go on whose older records are elsewhere; this never changes."""
     definition: bytes = b""
     """The packed `ModelDefinitions` that it was last started with. Older records have none."""
     defined: str = ""

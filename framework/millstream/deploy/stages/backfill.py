@@ -14,12 +14,13 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.core.errors import Diagnostic
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.node_id import NodeId
 from millstream.deploy.checkpoints import files as checkpoints
 from millstream.deploy.engine import Engine
 from millstream.deploy.planning.records import QueryRecord
 from millstream.deploy.values import DiagnosticEvent, SetupStep
+from millstream.engine.queries.histories import HistoryReads
 from millstream.engine.queries.start import run_once
 from millstream.queries.commands import full_refresh
 from millstream.queries.topology import alone_of
@@ -61,15 +62,20 @@ def backfill_models(
         for model in models:
             engine.tell(DiagnosticEvent(_late(query, model)))
         return BackfillResult()
+    try:
+        # The topic may no longer have what the query read of it, and the history has it meanwhile.
+        record = replace(record, histories=engine.histories(query))
+    except MillstreamError as error:
+        return BackfillResult(dict.fromkeys(models, error.diagnostics[0]))
     failed: dict[NodeId, Diagnostic] = {}
     read_again: dict[NodeId, dict[NodeId, int]] = {}
     for group, starts in _by_start(record, models):
-        ranges = engine.ranges(query, from_stored(starts), read)
+        ranges = engine.ranges(query, from_stored(starts), read, record.histories)
         if ranges and not any(part.amount > 0 for part in ranges.values()):
             continue
         # Models that failed in a batch have sent some of its records.
         sent_as = record.header(batch) if starts else ""
-        failed |= _run(engine, query, record, group, ranges, frozenset(new), sent_as)
+        failed |= _run(engine, query, record, group, ranges, frozenset(new), sent_as, unread=not starts)
         counts = records_by_relation(query.relations, ranges)
         read_again |= {model: counts for model in group if model not in failed}
     return BackfillResult(failed, read_again)
@@ -96,6 +102,8 @@ def _run(
     ranges: dict[str, Range],
     new: frozenset[NodeId],
     sent_as: str,
+    *,
+    unread: bool,
 ) -> dict[NodeId, Diagnostic]:
     """Run models together; if that fails, run each on its own."""
     names = ", ".join(model.name for model in models)
@@ -106,6 +114,7 @@ def _run(
     # A table that was dropped meanwhile must not skip the rows; merging them twice gives the same rows.
     once = uuid.uuid4().hex[:12] if isinstance(alone.deliver, PerBatch) else digest
     context = engine.context_of(alone, f"{identity}.{once}", new, key=f"{identity}.{digest}", alone=True)
+    context = engine.with_histories(alone, context, HistoryReads(record.histories, unread=unread))
     if sent_as:
         context = replace(context, stores=replace(context.stores, sent_as=lambda _: sent_as))
     if (sender := context.stores.exactly_once) is not None:
@@ -118,7 +127,7 @@ def _run(
             return {models[0]: engine.diagnostic(alone, error)}
         failed: dict[NodeId, Diagnostic] = {}
         for model in models:
-            failed |= _run(engine, query, record, [model], ranges, new, sent_as)
+            failed |= _run(engine, query, record, [model], ranges, new, sent_as, unread=unread)
         return failed
     amount = amount_text(ranges) if ranges else "the rows of tables"
     engine.tell(SetupStep(stage, f"{amount} that {query.name} had read before", done=True))

@@ -25,7 +25,7 @@ from millstream.deploy.stages.table_diff import compare_rows
 from millstream.deploy.values import TableCompared
 from millstream.engine.queries.start import QueryContext, start_query
 from millstream.engine.queries.tables import PENDING_SUFFIX, SNAPSHOT_SUFFIX
-from millstream.queries.values import ChangesRead, Query, SourceRead, TableOutput
+from millstream.queries.values import ChangesRead, Query, SourceRead, TableOutput, TopicRead
 from millstream.sources.positions import Positions, from_stored, stored
 from millstream.sources.registry import source_declaration
 from millstream.sources.topic.positions import offsets_in
@@ -96,6 +96,8 @@ def _incomparable(
             return f"it reads the changes of {_name(source.relation)}, not a topic"
         if isinstance(source, SourceRead) and not source_declaration(source.kind).cuts:
             return f"no batch can end where it has read {source.title}"
+        if isinstance(source, TopicRead) and source.history:
+            return f"its first batch is the history of {source.title}"
         if others.get(source.relation) in rebuilt:
             return f"it reads {_name(source.relation)}, which is rebuilt as well"
     if looked_up := [r.relation for r in query.reads if r.relation.kind != "seed"]:

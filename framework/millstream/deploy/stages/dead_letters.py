@@ -46,7 +46,7 @@ def with_dead_letters(
     spark = context.checkpoint
     progress = {topic: query_progress(engine.files, spark, topic) for topic in source.topics}
     starts = {
-        topic: _begins(engine, source, topic) if done is None else done
+        topic: _begins(engine, source, topic, record) if done is None else done
         for topic, (done, _) in progress.items()
     }
     sent = {
@@ -103,8 +103,10 @@ def _send_missing(
     return now, late
 
 
-def _begins(engine: Engine, source: TopicRead, topic: str) -> Offsets:
+def _begins(engine: Engine, source: TopicRead, topic: str, record: QueryRecord) -> Offsets:
     """Return the offsets at which a new query begins to read a topic."""
+    if (history := record.histories.get(topic)) is not None:
+        return history.offsets
     ends = engine.kafka.held([topic])[topic]
     ranges = engine.kafka.until(topic, engine.topic_options(source), ends)
     return {n: first for n, (first, _) in ranges.items()}

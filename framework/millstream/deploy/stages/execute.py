@@ -52,6 +52,10 @@ def begin_stages(
     applied = None
     named = {query.name: query for query in queries}
     for stage in planned_stages:
+        if isinstance(stage, Reset):
+            # What can't be read again must not be removed.
+            engine.histories(named[stage.query])
+    for stage in planned_stages:
         match stage:
             case Reset(query=name):
                 reset_query(engine, named[name])

@@ -17,6 +17,7 @@ from millstream.deploy.checkpoints import files as checkpoints
 from millstream.deploy.engine import Engine
 from millstream.deploy.planning.records import QueryRecord
 from millstream.engine.queries.failures import PASSING
+from millstream.engine.queries.histories import HistoryReads
 from millstream.engine.queries.start import try_out
 from millstream.queries.topology import alone_of
 from millstream.queries.values import Query
@@ -43,7 +44,7 @@ def isolate_failures(engine: Engine, query: Query) -> dict[NodeId, Diagnostic]:
     )
     if ends is None or starts is None:
         return {}
-    failed = _failing(engine, query, starts, ends)
+    failed = _failing(engine, query, record, starts, ends)
     if not failed or len(failed) == len(query.stored):
         return {}
     left_out = dict.fromkeys(failed, stored(starts)) | record.left_out
@@ -66,13 +67,19 @@ def missing_from(record: QueryRecord | None, left_out: Iterable[NodeId]) -> dict
     return {model: {} if record is None else record.left_out.get(model, {}) for model in left_out}
 
 
-def _failing(engine: Engine, query: Query, starts: Positions, ends: Positions) -> dict[NodeId, Diagnostic]:
-    ranges = engine.ranges(query, starts, ends)
+def _failing(
+    engine: Engine, query: Query, record: QueryRecord, starts: Positions, ends: Positions
+) -> dict[NodeId, Diagnostic]:
+    ranges, histories = (
+        engine.ranges(query, starts, ends, record.histories),
+        HistoryReads(record.histories, unread=not starts),
+    )
     failed: dict[NodeId, Diagnostic] = {}
     for model in query.stored:
         alone = alone_of(engine.job.topology, query.name, [model], engine.job.physical.lock)
         try:
-            try_out(engine.spark, alone, engine.context_of(alone, ""), ranges)
+            context = engine.with_histories(alone, engine.context_of(alone, ""), histories)
+            try_out(engine.spark, alone, context, ranges)
         except Exception as error:  # noqa: BLE001 -- whatever fails, it is the failure of these models
             diagnostic = engine.diagnostic(alone, error)
             if diagnostic.code in PASSING:

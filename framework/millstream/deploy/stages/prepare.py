@@ -191,7 +191,7 @@ def _write_new_record(
     new = replace(new, outputs=outputs, left_out=missing_from(before, out))
     if before is None:
         sent = any(any(ends.values()) for ends in engine.kafka.held(query.topics).values())
-        new = replace(new, tombstones="first" if sent else "needed")
+        new = replace(new, tombstones="first" if sent else "needed", histories=engine.histories(query))
     if before is not None:
         defined_before = is_same(before.definition, new.definition)
         unchanged = before.signature.stored == new.signature.stored and before.outputs == outputs

@@ -40,7 +40,13 @@ def begin_rebuild(
         sent = [sink.topic for sink in query.sinks]
         # The new records of an appending query begin at the ends of its topics.
         began = engine.kafka.held(sent) if query.output_mode == "append" else {}
-        record = replace(new, folder=f"spark-{new.id}", began=began, tombstones="first")
+        record = replace(
+            new,
+            folder=f"spark-{new.id}",
+            began=began,
+            tombstones="first",
+            histories=engine.histories(query),
+        )
         streamed = tuple(sorted(engine.streamed.intersection(record.tables)))
         upserts = held and query.output_mode == "update" and not query.sends_changes
         pending = PendingSwap(record, digest, query.tables, streamed, apply=apply, held=held, upserts=upserts)

@@ -18,6 +18,9 @@ from millstream.sources.topic.spark import OLDEST
 TOPIC = re.compile(r"\[Subscribe\[(.+)\]\]$")
 """The topics in the description of Spark's KafkaMicroBatchStream, as in `TopicRead.stream`."""
 
+_HISTORY = re.compile(r"^History\[(.+)\]$")
+"""The topic in the description of Millstream's source of a history (FirstRows)."""
+
 
 def batch_of(progress: StreamingQueryProgress, counted: CountsByBatch) -> BatchResult:
     read: dict[str, TopicPosition] = {}
@@ -59,7 +62,7 @@ def records_of_topics(progress: StreamingQueryProgress) -> dict[str, int]:
     """Return how many records a batch has read of each topic, or of topics that are read together."""
     records: dict[str, int] = {}
     for source in progress.sources:
-        if named := TOPIC.search(source.description):
+        if named := TOPIC.search(source.description) or _HISTORY.search(source.description):
             # If a query reads a topic several times, Spark lists each read.
             records[named[1]] = max(records.get(named[1], 0), source.numInputRows)
     return records

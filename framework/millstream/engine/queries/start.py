@@ -31,6 +31,7 @@ from millstream.engine.queries.deliveries import (
     with_batch,
     write_records,
 )
+from millstream.engine.queries.histories import HistoryReads
 from millstream.engine.queries.maintained import TableDifferences
 from millstream.engine.queries.record_maker import RecordMaker
 from millstream.engine.queries.repeated_records import first_sent
@@ -91,6 +92,8 @@ class QueryContext(Struct, frozen=True):
     """Settings of the query's session only."""
     backfilled: Mapping[NodeId, dict[NodeId, int]] = {}
     """How many records of each source or model each model read again, before the query starts."""
+    histories: HistoryReads = HistoryReads()
+    """Where the records are that its topics had before."""
     left_out: Mapping[NodeId, Diagnostic] = {}
     """Models whose backfill failed."""
     without_sent: Callable[[DataFrame], DataFrame] | None = None
@@ -259,7 +262,8 @@ def _bounded(context: QueryContext, ranges: Mapping[str, Range]) -> Read:
         match source:
             case TopicRead():
                 parts = {topic: offset_ranges(ranges[topic]) for topic in source.topics}
-                topic_reads.read_ranges(session, source, context.sources[source.relation], parts)
+                history = context.histories.of(context.project, source)
+                topic_reads.read_ranges(session, source, context.sources[source.relation], parts, history)
             case SourceRead():
                 rows = spark_source(session, context.project, source.relation).between(ranges[source.stream])
                 rows.createOrReplaceTempView(source.view)
@@ -308,7 +312,8 @@ def _streamed(
     def read(session: SparkSession, source: StreamRead) -> None:
         match source:
             case TopicRead():
-                source_host = host if host is not None and host.topic == source.stream else None
+                shared = host if host is not None and host.topic == source.stream else None
+                source_host = context.histories.of(context.project, source) or shared
                 topic_reads.read_stream(
                     session, source, context.sources[source.relation], trigger, source_host, timed=timed
                 )

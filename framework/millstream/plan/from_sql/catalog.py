@@ -57,6 +57,8 @@ class TopicSpec(Struct, frozen=True):
     on_bad_record: str = "fail"
     deduplicate: bool = False
     """Records whose headers have the position of an earlier one are dropped."""
+    history: str = ""
+    """Where older records are, as JSON."""
     dead_letters: str = ""
     """The topic of dead letters, if an environment names it otherwise."""
 

@@ -47,6 +47,7 @@ def topic_node(topic: TopicSpec, metadata: Iterable[str] = METADATA) -> Node:
             topics=topic.topics,
             pattern=topic.pattern,
             dead_letters=topic.dead_letter_topic,
+            history=topic.history,
             columns=RAW,
             label=f"{topic.name}_records",
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -12,6 +13,13 @@ from millstream.plan.nodes.parts import columns_text
 
 def topics_text(topics: Sequence[str]) -> str:
     return f"topic{'s' * (len(topics) > 1)} {', '.join(topics)}"
+
+
+def history_summary(history: str) -> str:
+    """Return where older records are, for people: `delta data/orders until 2026-01-01`."""
+    settings = json.loads(history)
+    until = f" until {settings['until']}" if "until" in settings else ""
+    return f"{settings['kind']} {settings['path']}{until}"
 
 
 class TopicScan(Node, frozen=True, eq=False, kw_only=True):
@@ -26,12 +34,15 @@ class TopicScan(Node, frozen=True, eq=False, kw_only=True):
     """The topic for its records that can't be decoded, or on which a function fails."""
     relay: bool = False
     """It connects two queries of the project: nobody else reads it."""
+    history: str = ""
+    """Where older records are, as JSON."""
 
     operator = "topic"
 
     @property
     def summary(self) -> str:
-        return f"topics {self.pattern}" if self.pattern else topics_text(self.topics)
+        topics = f"topics {self.pattern}" if self.pattern else topics_text(self.topics)
+        return f"{topics} after {history_summary(self.history)}" if self.history else topics
 
 
 class TraitsLeaf(Node, frozen=True, eq=False, kw_only=True):

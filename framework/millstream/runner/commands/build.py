@@ -347,7 +347,8 @@ def unfinished_batch(engine: Engine, query: Query, checkpoint: str) -> dict[Node
     if ends is None or starts is None:
         return {}
     try:
-        ranges = engine.ranges(query, starts, ends)
+        record = engine.record(query)
+        ranges = engine.ranges(query, starts, ends, record.histories if record is not None else {})
     except MillstreamError:
         return {}  # Kafka does not answer, which is why the query failed
     return records_by_relation(query.relations, ranges)

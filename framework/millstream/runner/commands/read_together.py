@@ -47,7 +47,9 @@ def _pairs(queries: Sequence[Query]) -> Iterator[tuple[Query, Query]]:
 
 def _can_be_guest(query: Query) -> bool:
     sends = isinstance(query.deliver, ToKafka) and not query.signature.stateful
-    return sends and len(query.sources) == len(query.topic_reads) == len(query.topics_read) == 1
+    alone = len(query.sources) == len(query.topic_reads) == len(query.topics_read) == 1
+    # The first batch of a history is all that a query reads of it.
+    return sends and alone and not query.topic_reads[0].history
 
 
 def is_worth_it(job: Job, guest: Query, cores: int) -> bool:

@@ -17,6 +17,7 @@ from millstream.core.node_id import NodeId
 from millstream.engine.python import functions
 from millstream.engine.queries import maintained
 from millstream.engine.queries.failures import reporting_spark_errors
+from millstream.engine.queries.histories import HistoryRead, HistoryReads
 from millstream.engine.queries.seeds import view_seed
 from millstream.engine.queries.start import make_view
 from millstream.engine.queries.tables import Tables
@@ -25,7 +26,7 @@ from millstream.engine.spark.registry import use_registry, used_registry
 from millstream.engine.spark.session import running_spark
 from millstream.kafka.clients import Admin
 from millstream.kafka.cluster import reveal_options
-from millstream.kafka.offsets import topic_bounds
+from millstream.kafka.offsets import OffsetBounds, topic_bounds
 from millstream.kafka.settings import source_options
 from millstream.local.jars import Progress
 from millstream.plan.from_sql.catalog import Catalog
@@ -48,6 +49,7 @@ from millstream.queries.view_names import Views, source_reads, static_reads
 from millstream.runner.samples.streaming_checks import check_streaming
 from millstream.sources.spark import spark_source
 from millstream.sources.topic import spark as topic_reads
+from millstream.sources.topic.spark.history_end import end_of_history
 from millstream.stores.tables.values import Answer
 
 
@@ -163,8 +165,9 @@ def _records(session: SparkSession, source: TopicRead, question: SampleRequest, 
         raise MillstreamError(Diagnostic("MS827", message, None, remedy))
     last = max(end for _, end in offsets.values()) if source.reads_all else question.last
     ranges: dict[str, dict[int, tuple[int, int]]] = {}
-    for (topic, number), (first, end) in offsets.items():
-        ranges.setdefault(topic, {})[number] = (max(first, end - last), end)
+    for (topic, number), bounds in offsets.items():
+        first = first_shown(source, bounds, last)
+        ranges.setdefault(topic, {})[number] = (first, bounds.end)
     read_records(session, source, question.project, admin, ranges)
 
 
@@ -178,7 +181,23 @@ def read_records(
     topic = project.topic(source.relation)
     reader_options = topic.options.get("options") if topic else None
     options = reveal_options(source_options(admin.cluster, reader_options or {}, "available_now"))
-    topic_reads.read_ranges(session, source, options, ranges)
+    topic_reads.read_ranges(session, source, options, ranges, history_of(session, source, project, admin))
+
+
+def history_of(
+    session: SparkSession, source: TopicRead, project: Project, admin: Admin
+) -> HistoryRead | None:
+    """Return the history of a topic as a query that starts now would read it."""
+    topic = project.topic(source.relation)
+    if topic is None or topic.history is None:
+        return None
+    ends = {source.stream: end_of_history(session, project, topic, admin)}
+    return HistoryReads(ends).of(project, source)
+
+
+def first_shown(source: TopicRead, bounds: OffsetBounds, newest: int) -> int:
+    """Return the offset of the first of a partition's newest records; older ones can be in a history."""
+    return max(0 if source.history else bounds.first, bounds.end - newest)
 
 
 def _at_rest(session: SparkSession, read: StaticRead, question: SampleRequest) -> None:

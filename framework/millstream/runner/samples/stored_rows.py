@@ -32,7 +32,13 @@ from millstream.queries.emit.walk import EmitOptions
 from millstream.queries.format_functions import decoding_calls
 from millstream.queries.values import StaticRead, TopicRead
 from millstream.queries.view_names import Views, source_reads
-from millstream.runner.samples.compute import SampleRequest, model_frame, read_records, with_ancestors
+from millstream.runner.samples.compute import (
+    SampleRequest,
+    first_shown,
+    model_frame,
+    read_records,
+    with_ancestors,
+)
 from millstream.sources.spark import spark_source
 
 _TRIES = 10
@@ -111,9 +117,9 @@ class StoredRows(Struct, frozen=True):
 
     def _records(self, session: SparkSession, source: TopicRead) -> None:
         ranges: dict[str, dict[int, tuple[int, int]]] = {}
-        for (topic, number), (first, end) in self._bounds(source.topics).items():
-            start = first if self.newest is None else max(first, end - self.newest)
-            ranges.setdefault(topic, {})[number] = (start, end)
+        newest = _ALL if self.newest is None else self.newest
+        for (topic, number), bounds in self._bounds(source.topics).items():
+            ranges.setdefault(topic, {})[number] = (first_shown(source, bounds, newest), bounds.end)
         if missing := [topic for topic in source.topics if topic not in ranges]:
             raise NotBuiltError(missing[0])
         read_records(session, source, self.project, self.admin(), ranges)

@@ -24,6 +24,7 @@ from millstream.project.shapes import KeyShape, SubjectShape
 from millstream.project.values import DeclaredColumn, Topic, TopicKey
 from millstream.sources.declaration import Declaration, GivenColumn
 from millstream.sources.topic.encodings import read_encoding, read_key, read_schema_use
+from millstream.sources.topic.history import read_history
 from millstream.sources.topic.shapes import NO_CONFIG, TopicDefaults, TopicShape
 
 _HEADERS = Array(Row((Field("key", STRING), Field("value", BINARY))))
@@ -55,7 +56,8 @@ def _topic(reader: ColumnReader, source: Any, shape: TopicShape) -> Topic:
     columns = reader.columns(shape.columns, "topic", {column.name for column in METADATA})
     topics = _kafka_names(reader, shape)
     key = read_key(reader, shape.key or source.key, format_, topics[0], columns, table=bool(shape.table))
-    if shape.topic_pattern is not None or len(topics) > 1:
+    several = shape.topic_pattern is not None or len(topics) > 1
+    if several:
         _check_several(reader, source, shape)
     if shape.table and key is None:
         message = f"reference table '{shape.name}' has no key"
@@ -63,6 +65,7 @@ def _topic(reader: ColumnReader, source: Any, shape: TopicShape) -> Topic:
         reader.report_at(reader.location(shape), "MS108", message, remedy)
     _check_columns(reader, shape, columns, format_)
     _check_times(reader, source, shape, format_)
+    deduplicate = _deduplicate(reader, source, shape)
     return Topic(
         source=source.name,
         name=shape.name,
@@ -81,7 +84,8 @@ def _topic(reader: ColumnReader, source: Any, shape: TopicShape) -> Topic:
             {**({key.name: key.type} if key else {}), "_timestamp": TIMESTAMP},
         ),
         on_bad_record=shape.on_bad_record or source.on_bad_record or "fail",
-        deduplicate=_deduplicate(reader, source, shape),
+        deduplicate=deduplicate,
+        history=read_history(reader, shape, format_, several=several, deduplicate=deduplicate),
         description=shape.description,
         tags=tuple(dict.fromkeys((*column_names(source.tags), *column_names(shape.tags)))),
         owner=shape.owner or source.owner,

@@ -20,10 +20,29 @@ from millstream.project.shapes import (
     Starting,
     SubjectShape,
     Tests,
+    Time,
     TopicName,
     WatermarkShape,
     describe_key,
 )
+
+
+class HistoryShape(Shape):
+    """Where the records are that a topic had before."""
+
+    delta_table: Annotated[
+        str | None, describe_key("the folder of a Delta table with the records, relative to the project")
+    ] = None
+    files: Annotated[
+        str | None, describe_key("a folder of Parquet files with the records, relative to the project")
+    ] = None
+    until: Annotated[
+        Time | None,
+        describe_key(
+            "the time of the topic's first record: older ones are in the history; by default, the history's "
+            "columns _partition and _offset say where the topic goes on"
+        ),
+    ] = None
 
 
 class TopicDefaults(Shape):
@@ -116,6 +135,10 @@ class TopicShape(TopicDefaults, kw_only=True):
         ),
     ] = None
     description: Description = ""
+    history: Annotated[
+        HistoryShape | None,
+        describe_key("old records, which queries read before those of the topic: {delta_table: data/orders}"),
+    ] = None
     table: Annotated[bool, describe_key("a reference topic: the latest value per key; null deletes")] = False
     versions: Annotated[
         DurationOrAll | None,

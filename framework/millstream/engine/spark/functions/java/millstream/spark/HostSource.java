@@ -1,78 +1,12 @@
 package millstream.spark;
 
 import java.util.Map;
-import java.util.Set;
-import org.apache.spark.sql.connector.catalog.Column;
-import org.apache.spark.sql.connector.catalog.SupportsRead;
-import org.apache.spark.sql.connector.catalog.Table;
-import org.apache.spark.sql.connector.catalog.TableCapability;
-import org.apache.spark.sql.connector.catalog.TableProvider;
-import org.apache.spark.sql.connector.expressions.Transform;
-import org.apache.spark.sql.connector.metric.CustomMetric;
-import org.apache.spark.sql.connector.read.Scan;
-import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
-import org.apache.spark.sql.kafka010.KafkaSourceProvider;
-import org.apache.spark.sql.types.StructType;
-import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** Spark's source of a topic, whose tasks also do the work of the host's guest. */
-public final class HostSource implements TableProvider {
-  private final KafkaSourceProvider kafka = new KafkaSourceProvider();
-
+public final class HostSource extends TopicSource {
   @Override
-  public StructType inferSchema(CaseInsensitiveStringMap options) {
-    return kafka.inferSchema(options);
-  }
-
-  @Override
-  public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> options) {
-    return new Topic(
-        (SupportsRead) kafka.getTable(schema, partitioning, options),
-        Host.slot(options.get(Host.OPTION)));
-  }
-
-  private record Topic(SupportsRead kafka, Host.Slot slot) implements SupportsRead {
-    @Override
-    public String name() {
-      return kafka.name();
-    }
-
-    @Override
-    public Column[] columns() {
-      return kafka.columns();
-    }
-
-    @Override
-    public Set<TableCapability> capabilities() {
-      return Set.of(TableCapability.MICRO_BATCH_READ);
-    }
-
-    @Override
-    public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-      return () -> new Read(kafka.newScanBuilder(options).build(), slot);
-    }
-  }
-
-  private record Read(Scan kafka, Host.Slot slot) implements Scan {
-    @Override
-    public StructType readSchema() {
-      return kafka.readSchema();
-    }
-
-    @Override
-    public String description() {
-      return kafka.description();
-    }
-
-    @Override
-    public MicroBatchStream toMicroBatchStream(String checkpoint) {
-      return new HostStream(kafka.toMicroBatchStream(checkpoint), slot);
-    }
-
-    @Override
-    public CustomMetric[] supportedCustomMetrics() {
-      return kafka.supportedCustomMetrics();
-    }
+  MicroBatchStream stream(MicroBatchStream kafka, Map<String, String> options, String checkpoint) {
+    return new HostStream(kafka, Host.slot(options.get(Host.OPTION)));
   }
 }

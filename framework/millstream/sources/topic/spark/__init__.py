@@ -51,11 +51,23 @@ def _ignored_sizes(trigger: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 class Host(Protocol):
-    """A read that another query shares."""
+    """What reads a topic instead of Spark's source: for two queries, or after its history."""
 
-    headers: bool
+    @property
+    def headers(self) -> bool:
+        """Whether headers are read even if the query does not need them."""
 
     def load(self, session: SparkSession, reader: DataStreamReader, *, headers: bool) -> DataFrame: ...
+
+
+class EarlierRecords(Protocol):
+    """What records a topic had before."""
+
+    def in_topic(self, part: Ranges, /) -> Ranges:
+        """Return what of a range is in the topic."""
+
+    def between(self, session: SparkSession, records: DataFrame, part: Ranges, /) -> DataFrame:
+        """Return all records of a range; `records` are those of the topic."""
 
 
 def read_stream(
@@ -87,19 +99,25 @@ def read_stream(
 
 
 def read_ranges(
-    session: SparkSession, source: TopicRead, options: Mapping[str, str], ranges: Mapping[str, Ranges]
+    session: SparkSession,
+    source: TopicRead,
+    options: Mapping[str, str],
+    ranges: Mapping[str, Ranges],
+    history: EarlierRecords | None = None,
 ) -> None:
     """Read the records of topics between two offsets of each partition, as a batch."""
+    parts = ranges if history is None else {source.stream: history.in_topic(ranges[source.stream])}
     batch_options = {name: v for name, v in options.items() if not name.startswith(("starting", *_SIZES))}
-    starts, stops = (
-        {t: {n: ends[i] for n, ends in ranges[t].items()} for t in source.topics} for i in (0, 1)
-    )
+    starts, stops = ({t: {n: ends[i] for n, ends in parts[t].items()} for t in source.topics} for i in (0, 1))
     batch_options |= {"startingOffsets": offsets_of(starts), "endingOffsets": offsets_of(stops)}
     reader = (
         session.read.format("kafka").options(**batch_options).option("subscribe", ",".join(source.topics))
     )
     reader = reader.option("includeHeaders", str(source.headers).lower())
-    reader.load().createOrReplaceTempView(source.view)
+    records = reader.load()
+    if history is not None:
+        records = history.between(session, records, ranges[source.stream])
+    records.createOrReplaceTempView(source.view)
 
 
 def offsets_of(topics: Mapping[str, Mapping[int, int]]) -> str:
