@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from engine.test_histories import TOTALS, stored_totals, totals_of
 from support.delta_tables import failure, good_build
-from support.histories import START, append_history, forget, send_events
+from support.histories import START, append_history, forget, send_events, write_history_file
 from support.runs import built
 from support.spark import SPARK_WARNINGS
 
@@ -47,3 +47,17 @@ def test_parts_that_do_not_fit(shop, first_spark):
     )
     good_build(shop, first_spark, intent=FullRefresh())
     assert stored_totals(shop) == totals_of(range(60))
+
+
+def test_files_that_are_gone_before_the_first_batch_is_done(shop, first_spark):
+    shop.source(history="{files: old}")
+    shop.model("totals", TOTALS.replace("sum(value)", "sum(if(value = 3, raise_error('no'), value))"))
+    write_history_file(shop, "one", *range(20))
+    write_history_file(shop, "two", *range(20, 40))
+    send_events(shop, *range(60))
+    assert failure(shop, first_spark).code != "MS646"
+    (shop.root / "old/one.parquet").unlink()
+    diagnostic = failure(shop, first_spark)
+    assert (diagnostic.code, "has lost what it had" in diagnostic.message) == ("MS646", True)
+    good_build(shop, first_spark, intent=FullRefresh())
+    assert stored_totals(shop) == totals_of(range(20, 60))

@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.expressions import Expression, Piece, Ref, quote_name, render_sql, sql_literal
 from millstream.core.types import BINARY, Field
 from millstream.formats.keys import KeyFormat
@@ -82,8 +83,14 @@ def _rows(
     session: SparkSession, project: Project, topic: Topic, fields: Sequence[Field], end: Any
 ) -> DataFrame:
     source = rows_of_history(topic, fields)
+    positions = source_module(source.kind, "positions")
+    position = positions.from_stored(end)
+    if not positions.ends(source, project).covers(position):
+        message = f"the history of the topic '{topic.topics[0]}' has lost what it had when the query began"
+        remedy = "restore it, or start over with the history as it is: `millstream build --full-refresh`"
+        raise MillstreamError(Diagnostic("MS646", message, source.location, remedy))
     connected: SparkSource = source_module(source.kind, "spark").connect(session, source, project)
-    return connected.between(Range(None, source_module(source.kind, "positions").from_stored(end)))
+    return connected.between(Range(None, position))
 
 
 def _column(field: Field) -> Expression:
