@@ -1,4 +1,4 @@
-"""Changes of rows as Debezium's connectors write them in JSON, with or without their schemas."""
+"""Changes of rows as Debezium's connectors write them: in JSON, with or without their schemas, or in Avro."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from millstream.core.expressions import Piece, join_pieces
-from millstream.core.types import BIGINT, STRING, Decimal, Field, Row, Type
+from millstream.core.expressions import Expression, Piece, Ref, join_pieces
+from millstream.core.types import BIGINT, STRING, TIMESTAMP, Decimal, Field, Row, Type
+from millstream.formats import debezium_avro
 from millstream.formats.changes import AFTER, CREATED, DELETED
+from millstream.formats.debezium_schemas import LANGUAGE
 from millstream.formats.debezium_values import check_change, check_key, payload_of
 from millstream.formats.format import DecodedSql, Fields, Format, FormatOption, Item, LocalCodec, SparkCodec
 from millstream.formats.json_maps import all_restored, as_read
@@ -45,6 +47,18 @@ _CHANGE = (
         Row((Field("id", STRING), Field("total_order", BIGINT), Field("data_collection_order", BIGINT))),
     ),
 )
+# A tombstone is no change: the next row of its key may have been committed before it was sent.
+_CHANGED_AT = Expression(
+    join_pieces(
+        (
+            *("if(", Ref(_OP), " is null, null, coalesce(timestamp_micros(", Ref("_source"), ".ts_us), "),
+            *("timestamp_millis(nullif(", Ref("_source"), ".ts_ms, 0)), ", Ref("_timestamp"), "))"),
+        )
+    ),
+    TIMESTAMP,
+    atomic=True,
+)
+"""Connectors before version 2.5 have no microseconds; snapshots of some have no time."""
 _OPTIONS = {
     "timestamps": FormatOption(
         "",
@@ -69,6 +83,10 @@ def _settings(encoding: Encoding) -> tuple[str, str]:
 def _decode(settings: tuple[str, str], fields: Fields) -> DecodedSql:
     read = [Field(field.name, as_read(field.type), field.nullable) for field in fields]
     decoded = function_call("decode_debezium", read, all_restored(fields, read), settings)
+    return _without_tombstones(decoded, fields)
+
+
+def _without_tombstones(decoded: DecodedSql, fields: Fields) -> DecodedSql:
     required = decoded.required
     if required is None or any(field.name == DELETES for field in fields):
         return decoded
@@ -141,17 +159,28 @@ def _decode_key_locally(settings: tuple[str, str], value: bytes, fields: Fields)
 
 def format_of(encoding: Encoding) -> Format:
     settings = _settings(encoding)
-    if encoding.single:
+    if encoding.schema and encoding.single:
+        spark = SparkCodec(partial(debezium_avro.decode_key_sql, encoding), _encode_sql)
+        local = debezium_avro.codec_of_keys(encoding)
+    elif encoding.schema:
+        spark = SparkCodec(
+            lambda fields: _without_tombstones(debezium_avro.decode_sql(encoding, fields), fields),
+            _encode_sql,
+        )
+        local = debezium_avro.codec_of_changes(encoding)
+    elif encoding.single:
         spark = SparkCodec(partial(_decode_key, settings), _encode_sql)
         local = LocalCodec(partial(_decode_key_locally, settings), _encode_key)
     else:
         spark = SparkCodec(partial(_decode, settings), _encode_sql)
         local = LocalCodec(partial(_decode_locally, settings), _encode)
     return Format(
-        media_type="application/json",
+        media_type="application/vnd.apache.avro" if encoding.schema else "application/json",
         spark=spark,
         local=local,
         single=encoding.single,
         of_change=() if encoding.single else _CHANGE,
+        changed_at=_CHANGED_AT,
+        schemas=LANGUAGE,
         options=_OPTIONS,
     )

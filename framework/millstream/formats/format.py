@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from millstream.core.expressions import Expression, Piece
-from millstream.core.types import MOST_TYPES, Field, Row, Type
+from millstream.core.types import MOST_TYPES, TIMESTAMP, Field, Row, Type
 
 Fields = Sequence[Field]
 """What a value holds: names and types, in order."""
@@ -202,6 +202,8 @@ class Format(Struct, frozen=True, kw_only=True):
 
     A reference topic decodes one more, which says whether a change deletes its row.
     """
+    changed_at: Expression = Expression((), TIMESTAMP)
+    """If values are changes of rows: when a change was committed, over `of_change` and `_timestamp`."""
     escape: str = ""
     """Texts are unchanged in a value, except for characters after this one; if empty, they may be encoded."""
     schemas: SchemaLanguage | None = None

@@ -44,11 +44,15 @@ def pinned_schema(
         return UnlocatedDiagnostic(
             "MS126", f"subject '{use.subject}' is {version.type}, which can't be decoded", remedy
         )
-    if use.format not in {"", name}:
-        message = f"subject '{use.subject}' is {version.type}, but the format is {use.format}"
-        return UnlocatedDiagnostic("MS126", message, f"write format: {name}, or omit it")
-    language = format_of(name).schemas
+    written, language = format_of(use.format or name), format_of(name).schemas
     assert language is not None  # a format of schemas
+    if written.schemas is None or written.schemas.suffix != language.suffix:
+        message = f"subject '{use.subject}' is {version.type}, but the format is {use.format}"
+        remedy = f"write format: {name}, or omit it"
+        if written.schemas is not None and written.of_change:
+            remedy = "let the connector write Avro, or remove `schema` and declare the columns"
+        return UnlocatedDiagnostic("MS126", message, remedy)
+    name, language = use.format or name, written.schemas
     try:
         texts = PinnedTexts(language, versions, pins, use.message, use.key)
         return read_pinned(replace(encoding, name=name), texts, version, read)

@@ -101,7 +101,7 @@ class TopicSchemas:
     def _of_file(self, use: SchemaUse, encoding: Encoding) -> PinnedSchema | None:
         language = format_of(encoding).schemas
         if language is None:
-            able = [name for name in NAMES if format_of(name).schemas is not None]
+            able = [n for n in NAMES if format_of(n).schemas is not None and not format_of(n).of_change]
             message = f"{'keys' if use.key else 'values'} in {encoding.name} have no schema"
             remedy = f"remove it, or set format: {' or '.join(able)}"
             if encoding.name in able:  # its options exclude one

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from pathlib import Path
 
 CUSTOMER = {"id": 1, "first_name": "Anne", "last_name": "Kretchmar", "email": "annek@noanswer.org"}
 POSTGRES = {
@@ -94,3 +95,35 @@ def digits(number, scale):
 
 def text(value):
     return None if value is None else json.dumps(value, separators=(",", ":"))
+
+
+RECORDED = Path(__file__).parent / "debezium_records"
+
+
+class Recorded:
+    """What a connector wrote; `benchmarks/debezium/record.py` made the files."""
+
+    def __init__(self, name):
+        content = json.loads((RECORDED / f"{name}.json").read_text())
+        self.rows, self.schemas, self.records = content["rows"], content["schemas"], content["records"]
+
+    def of(self, table):
+        """Return the records of a table, in order."""
+        return [record for record in self.records if record["topic"].endswith(f".{table}")]
+
+    def in_json(self, part, *, schemas):
+        """Return a key or a value as Kafka Connect's JSON converter writes it, with its schema or without."""
+        if part is None:
+            return None
+        return text(
+            {"schema": self.schemas[part["schema"]], "payload": part["payload"]}
+            if schemas
+            else part["payload"]
+        )
+
+    def avro_schema(self, record, part):
+        return json.dumps(self.schemas[record[f"avro_{part}"]["schema"]])
+
+
+def avro_bytes(part):
+    return None if part is None else base64.b64decode(part["bytes"])

@@ -55,7 +55,10 @@ def _topic(reader: ColumnReader, source: Any, shape: TopicShape) -> Topic:
     format_ = read_encoding(reader, source, shape)
     columns = reader.columns(shape.columns, "topic", {column.name for column in METADATA})
     topics = _kafka_names(reader, shape)
-    key = read_key(reader, shape.key or source.key, format_, topics[0], columns, table=bool(shape.table))
+    at_key = reader.location(shape, "key")
+    key = read_key(
+        reader, shape.key or source.key, format_, topics[0], columns, at_key, table=bool(shape.table)
+    )
     several = shape.topic_pattern is not None or len(topics) > 1
     if several:
         _check_several(reader, source, shape)

@@ -55,6 +55,7 @@ def read_key(
     values: Encoding,
     topic: str,
     columns: Sequence[DeclaredColumn],
+    location: Location,
     *,
     table: bool,
 ) -> TopicKey | None:
@@ -64,12 +65,18 @@ def read_key(
     """
     decoding = values.decoding
     # Who writes changes of rows writes their keys alike.
-    default = replace(values, single=True) if format_of(values).of_change else replace(KEY, decoding=decoding)
+    of_changes = bool(format_of(values).of_change)
+    default = replace(values, single=True) if of_changes else replace(KEY, decoding=decoding)
+    # Kafka Connect registers the schemas of keys like those of values.
+    is_registered = of_changes and values.framing != "plain"
+    registered = (
+        RegistryUse(f"{topic}-key", location, format=values.name, key=True) if is_registered else None
+    )
     if not isinstance(shape, KeyShape):
         if not shape:
             return None
         column = _key_column(shape, columns, default, table=table)
-        key = TopicKey(shape, (column and column.type) or STRING, default)
+        key = TopicKey(shape, (column and column.type) or STRING, default, registered)
         _check_column(reader, key, column)
         return key
     reader.check_column(shape, shape.name)
@@ -77,7 +84,7 @@ def read_key(
     encoding = Encoding(
         name=name,
         decoding=decoding,
-        framing=shape.framing or _usual_framing(shape),
+        framing=shape.framing or (default.framing if name == default.name else _usual_framing(shape)),
         options=_format_options(reader, (shape,), name) or (default.options if name == default.name else ()),
     )
     if shape.framing:
@@ -86,11 +93,14 @@ def read_key(
     type_, of_format = reader.type(shape.type), format_of(encoding).columns
     column = _key_column(shape.name, columns, encoding, table=table)
     of_column = column.type if column else None
+    use = read_schema_use(reader, shape, topic, name if of_changes else shape.format, (shape,))
+    if use is None and name == default.name:
+        use = registered
     key = TopicKey(
         shape.name,
         type_ or of_column or (of_format[0].type if of_format else STRING),
         encoding,
-        read_schema_use(reader, shape, topic, shape.format, (shape,)),
+        use,
         reader.location(shape, "type") if type_ else None,
     )
     if key.schema is None and (type_ or not of_column):
@@ -199,7 +209,10 @@ def _location(reader: ColumnReader, parts: _Parts, option: str) -> Location:
 
 
 def _check_framing(reader: ColumnReader, parts: _Parts, encoding: Encoding, what: str) -> None:
-    if encoding.framing != DEFAULT.framing and format_of(encoding).schemas is None:
+    language = format_of(encoding).schemas
+    has_schema = any(part.schema for part in parts if isinstance(part, TopicShape | KeyShape))
+    lacks_schema = language is None or (language.by_writer and not language.required and not has_schema)
+    if encoding.framing != DEFAULT.framing and lacks_schema:
         message = f"{what} in {encoding} have no schema, and no id of one"
         reader.report_at(
             _location(reader, parts, "framing"), "MS107", message, "remove it, or change the format"

@@ -14,6 +14,8 @@ import millstream.codecs.Registry;
 import millstream.codecs.RequiredDecoder;
 import millstream.codecs.avro.AvroEncoder;
 import millstream.codecs.avro.AvroFormat;
+import millstream.codecs.avro.DebeziumAvro;
+import millstream.codecs.avro.DebeziumAvroKey;
 import millstream.codecs.json.DebeziumFormat;
 import millstream.codecs.json.DebeziumKey;
 import millstream.codecs.json.JsonEncoder;
@@ -75,6 +77,16 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
         "decode_debezium_key",
         2,
         (fields, settings) -> new DebeziumKey(fields, zone(), settings));
+    decoder(
+        session,
+        "decode_debezium_avro",
+        3,
+        (fields, settings) -> new DebeziumAvro(fields, zone(), settings));
+    decoder(
+        session,
+        "decode_debezium_avro_key",
+        3,
+        (fields, settings) -> new DebeziumAvroKey(fields, zone(), settings));
     add(
         session,
         "encode_json",

@@ -56,7 +56,7 @@ public final class AvroFormat implements Decoder.Format {
         framing == Framing.PLAIN ? new OneSchema(writers) : byId(writers));
   }
 
-  private static Schemas byId(String writers) {
+  static Schemas byId(String writers) {
     FixedSchemas fixed = new FixedSchemas(writers);
     Registry registry = Registry.current();
     return registry == null ? fixed : new RegisteredSchemas(fixed, registry, "AVRO");

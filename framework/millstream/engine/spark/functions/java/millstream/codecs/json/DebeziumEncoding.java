@@ -5,10 +5,9 @@ import com.fasterxml.jackson.core.JsonToken;
 import java.io.IOException;
 import java.math.BigDecimal;
 import java.math.BigInteger;
-import java.nio.charset.StandardCharsets;
 import java.time.ZoneId;
-import java.util.Arrays;
 import millstream.codecs.BadValue;
+import millstream.codecs.ChangeColumns;
 import millstream.codecs.Texts;
 import millstream.codecs.Times;
 import millstream.codecs.text.TextReader;
@@ -23,7 +22,6 @@ import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimestampNTZType;
 import org.apache.spark.sql.types.TimestampType;
-import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * How Debezium writes the values of a column.
@@ -37,9 +35,6 @@ import org.apache.spark.unsafe.types.UTF8String;
  */
 record DebeziumEncoding(String times, String decimals, int scale, DebeziumEncoding items) {
   static final DebeziumEncoding PLAIN = new DebeziumEncoding("", "string", 0, null);
-  private static final String UNAVAILABLE = "__debezium_unavailable_value";
-  private static final UTF8String UNAVAILABLE_TEXT = UTF8String.fromString(UNAVAILABLE);
-  private static final byte[] UNAVAILABLE_BYTES = UNAVAILABLE.getBytes(StandardCharsets.UTF_8);
   private static final JsonReader SCALED =
       JsonReader.of(
           StructType.fromDDL("scale int not null, value binary not null"), ZoneId.of("UTC"));
@@ -77,7 +72,7 @@ record DebeziumEncoding(String times, String decimals, int scale, DebeziumEncodi
       return new JsonReader.Elements(
           (items == null ? PLAIN : items).reader(array.elementType(), zone));
     } else if (type instanceof StringType || type instanceof BinaryType) {
-      return (p, t) -> available(plain.read(p, t));
+      return (p, t) -> ChangeColumns.available(plain.read(p, t));
     }
     return plain;
   }
@@ -136,13 +131,5 @@ record DebeziumEncoding(String times, String decimals, int scale, DebeziumEncodi
     }
     BigDecimal number = new BigDecimal(new BigInteger(bytes), scale);
     return TextReader.exact(number, number.toPlainString(), type);
-  }
-
-  private static Object available(Object value) throws BadValue {
-    if (UNAVAILABLE_TEXT.equals(value)
-        || (value instanceof byte[] bytes && Arrays.equals(bytes, UNAVAILABLE_BYTES))) {
-      throw new BadValue("the database's log lacks the value, which did not change");
-    }
-    return value;
   }
 }

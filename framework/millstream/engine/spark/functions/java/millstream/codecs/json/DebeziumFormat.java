@@ -4,35 +4,26 @@ import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
 import java.io.IOException;
 import java.time.ZoneId;
-import java.util.Arrays;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
-import millstream.codecs.BadColumns;
 import millstream.codecs.BadValue;
+import millstream.codecs.ChangeColumns;
 import millstream.codecs.Decoder;
 import millstream.codecs.Texts;
-import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
  * Decodes a change of a row as Debezium's connectors write it in JSON, with or without its schema.
- * Columns are those of the row after the change, or of a deleted row before it; fields of the
- * change itself have an underscore before their name. With a column {@code _deleted}, a deleted row
- * has no values.
+ * Columns are those of the row after the change, or of a deleted row before it.
  */
 public final class DebeziumFormat implements Decoder.Format {
-  private static final String DELETED = "_deleted";
-  private static final String NO_CHANGE = "the record is not a change of Debezium: it has no 'op'";
   private final StructType fields;
   private final ZoneId zone;
   private final String timestamps;
   private final String decimals;
   private transient DebeziumRows rows;
-  private transient Map<String, Integer> ofChange;
+  private transient ChangeColumns columns;
   private transient JsonReader[] readers;
-  private transient int[] ofRow;
 
   public DebeziumFormat(StructType fields, ZoneId zone, List<String> settings) {
     this.fields = fields;
@@ -42,23 +33,12 @@ public final class DebeziumFormat implements Decoder.Format {
   }
 
   private void prepare() {
-    StructType row = new StructType();
-    int[] indexes = new int[fields.length()];
-    int count = 0;
-    ofChange = new LinkedHashMap<>();
+    columns = new ChangeColumns(fields);
     readers = new JsonReader[fields.length()];
-    for (int i = 0; i < fields.length(); i++) {
-      StructField field = fields.apply(i);
-      if (field.name().startsWith("_") && DebeziumRows.OF_CHANGE.contains(field.name())) {
-        ofChange.put(field.name().substring(1), i);
-        readers[i] = JsonReader.of(field.dataType(), zone);
-      } else if (!field.name().equals(DELETED)) {
-        row = row.add(field);
-        indexes[count++] = i;
-      }
+    for (int i : columns.ofChange.values()) {
+      readers[i] = JsonReader.of(fields.apply(i).dataType(), zone);
     }
-    ofRow = Arrays.copyOf(indexes, count);
-    rows = new DebeziumRows(row, zone, timestamps, decimals, false);
+    rows = new DebeziumRows(columns.row, zone, timestamps, decimals, false);
   }
 
   @Override
@@ -111,7 +91,7 @@ public final class DebeziumFormat implements Decoder.Format {
         default:
           break;
       }
-      Integer index = ofChange.get(name);
+      Integer index = columns.ofChange.get(name);
       if (index == null) {
         parser.skipChildren();
       } else if (row[index] != null) {
@@ -121,9 +101,8 @@ public final class DebeziumFormat implements Decoder.Format {
         read(parser, token, index, row, wrong);
       }
     }
-    boolean deleted = isDeleted(op, after != null);
-    Object[] columns = deleted ? before(record, hasBefore) : after;
-    return assembled(row, columns, wrong, deleted);
+    boolean deleted = ChangeColumns.isDeleted(op, after != null);
+    return columns.assembled(row, deleted ? before(record, hasBefore) : after, wrong, deleted);
   }
 
   /** Reads a field of the change; the rest of a wrong one is skipped. */
@@ -140,36 +119,9 @@ public final class DebeziumFormat implements Decoder.Format {
     }
   }
 
-  /** Returns whether a record deletes its row. */
-  private static boolean isDeleted(String op, boolean hasAfter) throws BadValue {
-    if (op == null) {
-      throw new BadValue(NO_CHANGE);
-    }
-    switch (op) {
-      case "c":
-      case "u":
-      case "r":
-        if (!hasAfter) {
-          throw new BadValue("the operation '" + op + "' has no row: 'after' is missing");
-        }
-        return false;
-      case "d":
-        if (hasAfter) {
-          throw new BadValue("the operation 'd' deletes a row, but there is an 'after'");
-        }
-        return true;
-      case "t":
-        throw new BadValue("the table was truncated: the record names no row that it deletes");
-      case "m":
-        throw new BadValue("it is a message in the database's log, not the change of a row");
-      default:
-        throw BadValue.of(op, "an operation of Debezium: c, u, r or d").in("op");
-    }
-  }
-
   /** Returns the row that is deleted; null if the reader needs none of it. */
   private Object[] before(DebeziumRecord record, boolean hasBefore) throws IOException, BadValue {
-    if (Arrays.asList(fields.fieldNames()).contains(DELETED)) {
+    if (columns.dropsDeleted) {
       return null;
     }
     if (!hasBefore) {
@@ -186,27 +138,6 @@ public final class DebeziumFormat implements Decoder.Format {
       again.parser.nextToken();
       return rows.of(record, true).record(again.parser);
     }
-  }
-
-  private Object[] assembled(Object[] row, Object[] columns, BadValue[] wrong, boolean deleted) {
-    BadColumns bad = columns == null ? null : (BadColumns) columns[ofRow.length];
-    for (int i = 0; columns != null && i < ofRow.length; i++) {
-      row[ofRow[i]] = columns[i];
-    }
-    for (int i = 0; i < fields.length(); i++) {
-      StructField field = fields.apply(i);
-      if (field.name().equals(DELETED)) {
-        row[i] = deleted;
-      } else if (readers[i] != null) {
-        boolean isMissing = row[i] == null && !field.nullable();
-        BadValue why = isMissing ? new BadValue("the value is missing") : null;
-        why = wrong[i] == null ? why : wrong[i];
-        row[i] = wrong[i] == null ? row[i] : null;
-        bad = why == null ? bad : BadColumns.with(bad, field.name(), why);
-      }
-    }
-    row[fields.length()] = bad;
-    return row;
   }
 
   @Override

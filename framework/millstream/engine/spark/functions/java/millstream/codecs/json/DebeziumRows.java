@@ -6,7 +6,6 @@ import java.io.IOException;
 import java.time.ZoneId;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.Set;
 import millstream.codecs.BadValue;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
@@ -16,8 +15,6 @@ import org.apache.spark.sql.types.StructType;
 
 /** What reads the rows of a topic: by the schema of each record, or by what a project declares. */
 final class DebeziumRows {
-  static final Set<String> OF_CHANGE =
-      Set.of("_op", "_ts_ms", "_ts_us", "_ts_ns", "_source", "_transaction");
   private static final String COLUMN =
       "field: string, type: string, name: string, parameters: map<string, string>";
   private static final String FIELDS =
