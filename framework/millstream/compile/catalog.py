@@ -136,6 +136,8 @@ def _topic(topic: Topic, relation: InputRelation, derived: tuple[tuple[str, Expr
     own_key = (named[0].name if named else key.name) if key and of_record else None
     derived = tuple((name, expression) for name, expression in derived if name != own_key)
     read = {name for _, expression in derived for name in expression.columns}
+    if topic.versions:
+        read |= {ref.column for ref in format_of(topic.format).changed_at.refs}
     not_fields = {own_key, *(name for name, _ in derived)}
     return TopicSpec(
         id=relation.id,

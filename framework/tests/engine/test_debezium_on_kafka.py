@@ -5,12 +5,24 @@ import time
 
 import pytest
 from click.testing import CliRunner
-from support.debezium import CUSTOMER, MYSQL, change, field, key_with_schema, text, with_schema
+from support.debezium import (
+    CUSTOMER,
+    MYSQL,
+    POSTGRES,
+    Recorded,
+    avro_bytes,
+    change,
+    field,
+    key_with_schema,
+    text,
+    with_schema,
+)
 from support.runs import built, create_topics, errors, headers, received, send, table_rows
 from support.shops import PROFILES, Shop
 from support.spark import SPARK_WARNINGS
 
 from millstream.cli.group import millstream
+from millstream.project.pins import Subject, encode_subject, version_of
 
 pytestmark = SPARK_WARNINGS
 
@@ -46,6 +58,18 @@ CHANGES = """
 COUNT = """
     {{ config(materialized='table', unique_key='all') }}
     select 'all' as all, count(*) as changes from {{ source('shop', 'changes') }} group by 'all'
+"""
+HISTORY = """
+    {{ config(materialized='table', unique_key=['id', 'valid_from']) }}
+    select id, first_name, valid_from, valid_to from {{ source('shop', 'customers') }}
+"""
+KINDS = """
+    {{ config(materialized='table', unique_key='id') }}
+    select id, words, price, at, day, big_text from {{ source('shop', 'kinds') }}
+"""
+PAIRS = """
+    {{ config(materialized='table', unique_key='place') }}
+    select place, word from {{ source('shop', 'pairs') }}
 """
 COLUMNS = [field(name, "string" if name != "id" else "int32") for name in CUSTOMER]
 
@@ -133,21 +157,118 @@ def test_bad_records_are_dead_letters(tmp_path, broker, spark):
         assert any(reason.startswith(expected) for reason in reasons), (expected, reasons)
 
 
-def test_versions_are_valid_from_the_times_of_records(tmp_path, broker, spark):
+IN_AVRO = """
+sources:
+  - name: shop
+    format: debezium
+    topics:
+      - name: kinds
+        topic: postgres.public.kinds
+        schema: registry
+        table: true
+        key: id
+        on_bad_record: dead_letter
+      - name: pairs
+        topic: postgres.public.pairs
+        schema: registry
+        table: true
+        key: place
+        on_bad_record: dead_letter
+"""
+
+
+def pin(shop, subject, text):
+    pinned = Subject(subject, "NONE", (version_of(1, 7, "AVRO", text),))
+    shop.write(f"schemas/registry/{subject}.json", encode_subject(pinned))
+
+
+def in_avro(recorded, table):
+    """Return the records of a table as Confluent's serializers frame them."""
+
+    def framed(part):
+        return part and b"\0\0\0\0\7" + avro_bytes(part)
+
+    return [(framed(record["avro_key"]), framed(record["avro_value"])) for record in recorded.of(table)]
+
+
+def test_tables_in_avro_with_a_registry(tmp_path, broker, spark):
+    shop, recorded = Shop(tmp_path, broker), Recorded("postgres")
+    shop.write("models/sources.yml", IN_AVRO)
+    shop.model("kinds_kept", KINDS)
+    shop.model("pairs_kept", PAIRS)
+    create_topics(broker, "postgres.public.kinds", "postgres.public.pairs")
+    for table in ("kinds", "pairs"):
+        first = recorded.of(table)[0]
+        for part in ("key", "value"):
+            pin(shop, f"postgres.public.{table}-{part}", recorded.avro_schema(first, part))
+        send(broker, {f"postgres.public.{table}": in_avro(recorded, table)})
+    _, events = built(tmp_path, spark)
+    assert not errors(events)
+    kinds = {row["id"]: row for row in table_rows(tmp_path, "model.kinds_kept")}
+    stored = {row["id"]: row for row in recorded.rows["kinds"]}
+    # The log lacks `big_text` of row 1, and no timestamp is infinite, as that of row 4.
+    assert kinds.keys() == stored.keys() - {4}
+    assert kinds[1]["words"] == 'Zoë "x"'
+    assert str(kinds[1]["price"]) == "1234.50"
+    assert kinds[1]["at"].isoformat().startswith("2024-02-29T12:34:56.789012")
+    pairs = {
+        (row["place"]["shop"], row["place"]["number"]): row["word"]
+        for row in table_rows(tmp_path, "model.pairs_kept")
+    }
+    # The database has no row of before the TRUNCATE, of which no record names the key.
+    assert pairs == {("eu", 1): "c", ("eu", 2): "after"}
+    letters = [
+        *received(broker, "postgres.public.kinds.dead_letter"),
+        *received(broker, "postgres.public.pairs.dead_letter"),
+    ]
+    reasons = sorted(headers(letter)["millstream.reason"] for letter in letters)
+    assert [reason[:45] for reason in reasons] == [
+        "field big_text: the database's log lacks the ", "field day: '-2147472692' is not a date of the", "the table was truncated: the record names no ",
+    ]  # fmt: skip
+
+
+def test_versions_are_valid_from_the_times_of_transactions(tmp_path, broker, spark):
+    """Also if the connector sends changes again, and if a tombstone comes after the next row was committed."""
     shop = Shop(tmp_path, broker)
     more = "        table: true\n        versions: all\n"
     shop.write("models/sources.yml", SOURCES.replace("        table: true\n", more))
-    shop.model(
-        "history",
-        """
-        {{ config(materialized='table', unique_key=['id', 'valid_from']) }}
-        select id, first_name, valid_from, valid_to from {{ source('shop', 'customers') }}
-        """,
-    )
+    shop.model("history", HISTORY)
+    create_topics(broker, "customers", partitions=1)
+
+    def committed(second, op, name=None):
+        source = POSTGRES | {"ts_ms": second * 1000, "ts_us": second * 1_000_000 + 7}
+        after = name and CUSTOMER | {"first_name": name}
+        return plain({"id": 1}, change(op, after, None if after else {"id": 1}, source))
+
+    written = [
+        committed(1, "c", "Ann"),
+        committed(2, "u", "Bea"),
+        committed(3, "d"),
+        plain({"id": 1}, None),
+        committed(4, "c", "Cem"),
+    ]
+    for records in (written, written[1:3]):  # a connector that starts again has sent a part of them
+        send(broker, {"customers": records})
+        _, events = built(tmp_path, spark)
+        assert not errors(events)
+        versions = {
+            row["first_name"]: [time and time.timestamp() for time in (row["valid_from"], row["valid_to"])]
+            for row in table_rows(tmp_path, "model.history")
+            if row["valid_from"] != row["valid_to"]
+        }
+        assert versions == {"Ann": [1.000007, 2.000007], "Bea": [2.000007, 3.000007], "Cem": [4.000007, None]}
+
+
+def test_versions_without_a_source_are_valid_from_the_times_of_records(tmp_path, broker, spark):
+    shop = Shop(tmp_path, broker)
+    more = "        table: true\n        versions: all\n"
+    shop.write("models/sources.yml", SOURCES.replace("        table: true\n", more))
+    shop.model("history", HISTORY)
     create_topics(broker, "customers")
     eve = CUSTOMER | {"first_name": "Eve"}
-    deleted = [plain({"id": 1}, change("d", None, {"id": 1})), plain({"id": 1}, None)]
-    for records in ([plain({"id": 1}, change("c", CUSTOMER))], deleted, [plain({"id": 1}, change("c", eve))]):
+    deleted = [plain({"id": 1}, change("d", None, {"id": 1}, None)), plain({"id": 1}, None)]
+    first, last = (plain({"id": 1}, change("c", row, source=None)) for row in (CUSTOMER, eve))
+    for records in ([first], deleted, [last]):
         send(broker, {"customers": records})
         time.sleep(0.01)
     _, events = built(tmp_path, spark)

@@ -1,6 +1,7 @@
 """Random changes of three tables as Debezium captures them: the tables in Millstream equal the database's at the end.
 
-Connectors stop and send records again, take snapshots, and write tombstones. `MILLSTREAM_DEBEZIUM` sets how
+With `versions`, they equal what the database had after each transaction. Connectors stop and send records again, take
+snapshots, and write tombstones. `MILLSTREAM_DEBEZIUM` sets how
 many changes a round has, and `MILLSTREAM_DEBEZIUM_SEED` other ones.
 """
 
@@ -29,8 +30,9 @@ sources:
     topics:
 """
 COLUMNS = """
-      - name: %s
-        table: true
+      - name: %s%s
+        topic: %s
+        table: true%s
         key: id
         columns:
           - {name: id, type: bigint, nullable: false}
@@ -40,9 +42,14 @@ COLUMNS = """
           - {name: price, type: "decimal(12,2)"}
           - {name: owner, type: bigint}
 """
+KINDS = {"": "", "_versions": "\n        versions: all"}
 TABLE_MODEL = """
     {{ config(materialized='table', unique_key='id') }}
     select id, name, day, at, price, owner from {{ source('shop', '%s') }}
+"""
+VERSIONS_MODEL = """
+    {{ config(materialized='table', unique_key=['id', 'valid_from']) }}
+    select id, name, day, at, price, owner, valid_from, valid_to from {{ source('shop', '%s_versions') }}
 """
 JOINED = """
     {{ config(materialized='table', unique_key='owner') }}
@@ -72,6 +79,9 @@ class Connector:
         self.rows = {table: {} for table in TABLES}
         self.written = {table: [] for table in TABLES}
         self.position = 0
+        self.committed = EPOCH + timedelta(days=20000)
+        self.history = {table: [] for table in TABLES}
+        """What each transaction left of a row: its time, the number of the row, and the row or None."""
 
     def row(self, number):
         def maybe(value):
@@ -97,6 +107,9 @@ class Connector:
     def write(self, table, op, number, before, after):
         self.position += 1
         source = POSTGRES | {"lsn": self.position} if self.postgres else MYSQL | {"pos": self.position}
+        micros = (self.committed - EPOCH) // timedelta(microseconds=1)
+        source |= {"ts_ms": micros // 1000, "ts_us": micros, "ts_ns": micros * 1000}
+        self.history[table].append((self.committed, number, after))
         before = before and self.encoded(before)
         if before and self.postgres:
             before = {"id": number} if op == "d" else None
@@ -118,7 +131,31 @@ class Connector:
         rows[number] = self.row(number)
         self.write(table, "u" if before else "c", number, before, rows[number])
 
+    def transaction(self):
+        """Commit some changes; MySQL's log has the seconds of their times, which others can have, too."""
+        if self.postgres:
+            self.committed += timedelta(microseconds=self.random.randint(1, 10**6))
+        else:
+            self.committed += timedelta(seconds=self.random.randint(0, 1))
+        count = self.random.randint(1, 6)
+        for _ in range(count):
+            self.change()
+        return count
+
+    def versions(self, table):
+        """Return the rows of a table that were valid at some time, by number and begin, with their ends."""
+        bounds = {}
+        for time, number, row in self.history[table]:
+            bounds.setdefault(number, {})[time] = row
+        return {
+            (number, begin): (row, end)
+            for number, rows in bounds.items()
+            for (begin, row), end in zip(rows.items(), [*rows, None][1:], strict=True)
+            if row is not None
+        }
+
     def snapshot(self):
+        self.committed += timedelta(seconds=1)
         for table, rows in self.rows.items():
             for number, row in rows.items():
                 self.write(table, "r", number, None, row)
@@ -139,17 +176,20 @@ def run_rounds(root, broker, spark, rounds, count, *, schemas, postgres):
     random = Random(f"{SEED}:{schemas}:{postgres}")
     connector = Connector(random, schemas=schemas, postgres=postgres)
     shop = Shop(root, broker)
+    topics = [(table, more, table, how) for table in TABLES for more, how in KINDS.items()]
     shop.write(
-        "models/sources.yml", SOURCES + "".join(COLUMNS.strip("\n") % table + "\n" for table in TABLES)
+        "models/sources.yml", SOURCES + "".join(COLUMNS.strip("\n") % topic + "\n" for topic in topics)
     )
     for table in TABLES:
         shop.model(f"kept_{table}", TABLE_MODEL % table)
+        shop.model(f"{table}_history", VERSIONS_MODEL % table)
     shop.model("joined", JOINED)
     create_topics(broker, *TABLES)
     sent = dict.fromkeys(TABLES, 0)
     for number in range(rounds):
-        for _ in range(count):
-            connector.change()
+        changes = 0
+        while changes < count:
+            changes += connector.transaction()
         if number == 1:
             connector.snapshot()
         send(broker, connector.records(sent))
@@ -158,12 +198,26 @@ def run_rounds(root, broker, spark, rounds, count, *, schemas, postgres):
         compare(root, connector)
 
 
+def stored_versions(root, table):
+    """Return versions like those of a connector; empty ones only hold the place of an end."""
+    versions = {}
+    for row in table_rows(root, f"model.{table}_history"):
+        begin, end = (
+            time and time.astimezone(timezone.utc) for time in (row.pop("valid_from"), row.pop("valid_to"))
+        )
+        row["at"] = row["at"] and row["at"].astimezone(timezone.utc)
+        if begin != end:
+            versions[row["id"], begin] = (row, end)
+    return versions
+
+
 def compare(root, connector):
     for table, rows in connector.rows.items():
         stored = {row["id"]: row for row in table_rows(root, f"model.kept_{table}")}
         for row in stored.values():
             row["at"] = row["at"] and row["at"].astimezone(timezone.utc)
         assert stored == rows, table
+        assert stored_versions(root, table) == connector.versions(table), table
     names = {number: row["name"] for number, row in connector.rows["customers"].items()}
     expected = {}
     for row in connector.rows["orders"].values():

@@ -28,6 +28,8 @@ _TIME = {"spark.watermarkDelayMs": 0}
 def joined_as_of(session: SparkSession, step: TemporalView, mode: OutputMode) -> DataFrame:
     """Return joined rows: of a stream, once their versions are known; of a batch, those that it has."""
     events, versions = session.table(step.of), session.table(step.versions)
+    # A tombstone has no time, since the change before it has ended the version.
+    versions = versions.where(f.col(quote_name(step.begins)).isNotNull())
     joined = _streamed if events.isStreaming else _at_once
     rows = joined(session, events, versions, step, mode)
     if not step.outer:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from millstream.core.expressions import Expression, Ref
 from millstream.core.node_id import NodeId
 from millstream.core.types import TIMESTAMP
+from millstream.formats.registry import format_of
 from millstream.outputs.kinds import VALID_FROM, VALID_TO
 from millstream.plan.from_sql.builder import Builder
 from millstream.plan.from_sql.catalog import VERSION_COLUMNS, ModelSpec, PlanDiagnostic, TopicSpec
@@ -19,6 +20,7 @@ from millstream.plan.from_sql.values import VersionStream
 from millstream.plan.nodes import VERSION_PLACE, Item, Node, Project, TableScan, Watermark
 from millstream.sql.query import OUTER, From, Scan, Select
 
+_CHANGED_AT = "_changed_at"
 _NEVER = Expression(("cast(null as timestamp)",), TIMESTAMP, atomic=True)
 
 
@@ -109,12 +111,14 @@ def topic_versions(topic: TopicSpec, metadata: tuple[str, ...] = ()) -> Node:
     """Return the records of a reference topic as versions.
 
     A version begins at the topic's event time. If a record has none, as one that deletes its key, its own
-    time counts. `metadata` comes last.
+    time counts. A change of a row in a database begins when it was committed. `metadata` comes last.
     """
-    node = topic_node(topic, metadata=("_timestamp", *metadata))
+    of_changes = bool(format_of(topic.format).of_change)
+    timed = _with_time_of_change(topic) if of_changes else topic
+    node = topic_node(timed, metadata=("_timestamp", *metadata))
     node = node.input if isinstance(node, Watermark) else node  # a version is never late
-    begins = node.column("_timestamp").expression
-    if topic.watermark and topic.watermark[0].lower() != "_timestamp":
+    begins = node.column(_CHANGED_AT if of_changes else "_timestamp").expression
+    if topic.watermark and not of_changes and topic.watermark[0].lower() != "_timestamp":
         time = node.column(topic.watermark[0])
         pieces = ("coalesce(", *time.expression.pieces, ", ", *begins.pieces, ")")
         begins = Expression(pieces, TIMESTAMP, nullable=False)
@@ -125,6 +129,16 @@ def topic_versions(topic: TopicSpec, metadata: tuple[str, ...] = ()) -> Node:
         *(node.column(name).item for name in metadata),
     )
     return Project(input=node, items=items, keys=topic.unique_by, label=topic.name)
+
+
+def _with_time_of_change(topic: TopicSpec) -> TopicSpec:
+    """Return a topic with the time at which each change was committed.
+
+    It is the same if a connector sends a change again. A tombstone has none, and ends no version: the change
+    before it did.
+    """
+    derived = (*topic.derived, (_CHANGED_AT, format_of(topic.format).changed_at))
+    return replace(topic, derived=derived, order=(*topic.order, _CHANGED_AT))
 
 
 def version_stream(topic: TopicSpec | None) -> VersionStream | None:
