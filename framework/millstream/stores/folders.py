@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 from msgspec import Struct
 
+from millstream.core.errors import Diagnostic, MillstreamError, os_reason
 from millstream.core.node_id import NodeId
-from millstream.project.folders import place_of
+from millstream.project.folders import local_path, place_of
 from millstream.project.names import Environment
 from millstream.project.values import Target
 
@@ -29,6 +31,23 @@ class TableFolder(Struct, frozen=True):
     def written(self, relation: NodeId) -> str:
         """Return the folder of a table to write, which in an environment is never one of production."""
         return _in(self.path, relation)
+
+
+def writable_folder(path: str, option: str, code: str) -> str:
+    """Try to write to the nearest existing folder, and return its path; Spark alone reaches other storage.
+
+    `option` of `tables:` names the folder, and `code` is the error of its store.
+    """
+    if (local_folder := local_path(path)) is None:
+        return f"{path}: known when a command starts Spark"
+    folder = next(parent for parent in (local_folder, *local_folder.parents) if parent.exists())
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return path
+    except OSError as error:
+        message = f"the tables' folder {path} can't be written: {os_reason(error)}"
+        remedy = f"make it writable, or set another {option} under `tables:`"
+        raise MillstreamError(Diagnostic(code, message, None, remedy)) from None
 
 
 def _in(folder: str, relation: NodeId) -> str:

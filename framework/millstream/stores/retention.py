@@ -63,6 +63,11 @@ def with_retention(
             rows.unpersist()
 
 
+def current_limit(stored: DataFrame, table: TableOutput, newest: NewestTime | None) -> RetentionLimit | None:
+    """Return the limit for the rows of a table between two batches; `newest` is its newest time."""
+    return _limit(stored.limit(0), table, newest)
+
+
 def newest_time(rows: DataFrame, table: TableOutput) -> NewestTime | None:
     name, kind = _time(table)
     row = rows.agg(f.max(quote_name(name)).alias("newest")).select(_text(f.col("newest"), kind)).first()

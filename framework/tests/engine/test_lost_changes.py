@@ -8,7 +8,7 @@ from support.runs import built, errors, statuses
 from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
 
-from millstream.stores.delta.spark import old_files
+from millstream.stores import file_sizes
 
 pytestmark = SPARK_WARNINGS
 
@@ -20,7 +20,7 @@ DAYS = 2 * 86_400
 
 
 def test_changes_that_are_gone_stop_the_query(shop, first_spark, monkeypatch):
-    monkeypatch.setattr(old_files, "EVERY", 1)
+    monkeypatch.setattr(file_sizes, "EVERY", 1)
     shop.model("totals", TOTALS)
     shop.model("follower", FOLLOWER)
     shop.send(event(1))

@@ -12,7 +12,8 @@ from millstream.core.node_id import NodeId
 from millstream.core.types import parse_type
 from millstream.plan.nodes import Column
 from millstream.queries.values import TableOutput
-from millstream.stores.delta.spark import DeltaTables, old_files, small_tables
+from millstream.stores import file_sizes
+from millstream.stores.delta.spark import DeltaTables, small_tables
 from millstream.stores.folders import TableFolder
 from millstream.stores.spark import TableBatch
 
@@ -87,7 +88,7 @@ def here(store, sql="select k, n from t"):
     ("seed", "batches"), [(5, 2), *(pytest.param(seed, 15, marks=pytest.mark.long) for seed in (6, 7))]
 )
 def test_random_batches_leave_the_same_rows_for_all_readers(large, store, monkeypatch, seed, batches):
-    monkeypatch.setattr(old_files, "EVERY", 3)
+    monkeypatch.setattr(file_sizes, "EVERY", 3)
     dice, rows, changes = random.Random(seed), {k: k for k in range(1000)}, []
     merge(store, 0, rows)
     first = table(store).version()
@@ -153,7 +154,7 @@ def test_marks_can_be_refused(large, store):
 
 
 def test_marks_that_no_version_needs_are_removed(large, store, monkeypatch):
-    monkeypatch.setattr(old_files, "EVERY", 3)
+    monkeypatch.setattr(file_sizes, "EVERY", 3)
     tidy = DeltaTables(store.folder, store.spark, "0 hours")
     merge(tidy, 0, {k: k for k in range(1000)})
     folder = Path(store.folder.written(NodeId("model", "t")))

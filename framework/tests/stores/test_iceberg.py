@@ -8,8 +8,8 @@ import pytest
 from support.iceberg_events import NAME, NOON, NULLS, ROW, TYPES, Events
 from support.spark import SPARK_WARNINGS
 
+from millstream.stores.file_sizes import EVERY
 from millstream.stores.iceberg.spark.files import write_files
-from millstream.stores.iceberg.spark.old_files import EVERY
 from millstream.stores.iceberg.spark.table import open_table
 
 pytestmark = SPARK_WARNINGS
@@ -107,6 +107,19 @@ def test_small_files_are_combined_and_old_snapshots_go(spark, tmp_path, layout):
     assert len(events.read()) == 27
     events.batch(2 * EVERY, (101, *ROW[1:]))
     assert len(events.read()) == 27
+
+
+def test_a_batch_that_is_repeated_after_files_were_combined_keeps_them(spark, tmp_path):
+    """As after `kill -9` before Spark noted the batch; if it is killed again, the table consists of them."""
+    events = Events(spark, tmp_path, types={"id": "bigint", "day": "bigint"}, partition_by=["day"])
+    events.batch(0, *((number, number % 21) for number in range(42)))
+    for _ in range(2):
+        events.batch(EVERY, (42, 1))
+    table = events.static()
+    rows = [
+        table.scan(snapshot_id=snapshot.snapshot_id).to_arrow().num_rows for snapshot in table.snapshots()
+    ]
+    assert rows == [42, 43, 43, 43]
 
 
 def test_rows_that_are_too_old_go_with_whole_or_rewritten_files(spark, tmp_path):

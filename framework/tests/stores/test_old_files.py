@@ -10,6 +10,7 @@ from millstream.core.node_id import NodeId
 from millstream.core.types import parse_type
 from millstream.plan.nodes import Column
 from millstream.queries.values import TableOutput
+from millstream.stores import file_sizes
 from millstream.stores.delta.spark import DeltaTables, old_files
 from millstream.stores.delta.spark.table import leave_to_spark
 from millstream.stores.folders import TableFolder
@@ -61,7 +62,7 @@ def rows(store):
 
 
 def test_what_no_version_needs_is_removed(make_table, tmp_path, monkeypatch):
-    monkeypatch.setattr(old_files, "EVERY", 2)
+    monkeypatch.setattr(file_sizes, "EVERY", 2)
     store = make_table("0 hours", changes=True)
     for number in range(3):
         batch(store, number, {"a": number, "b": number, f"c{number}": number})
@@ -75,7 +76,7 @@ def test_what_no_version_needs_is_removed(make_table, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("changes", [pytest.param(False, marks=pytest.mark.long), True])
 def test_files_of_the_last_hour_are_kept(make_table, tmp_path, monkeypatch, changes):
-    monkeypatch.setattr(old_files, "EVERY", 2)
+    monkeypatch.setattr(file_sizes, "EVERY", 2)
     store = make_table(None, changes=changes)
     for number in range(4):
         batch(store, number, {"a": number})
@@ -91,8 +92,8 @@ def test_files_of_the_last_hour_are_kept(make_table, tmp_path, monkeypatch, chan
 
 
 def test_many_small_files_become_few(make_table, tmp_path, monkeypatch):
-    monkeypatch.setattr(old_files, "EVERY", 5)
-    monkeypatch.setattr(old_files, "_MANY", 3)
+    monkeypatch.setattr(file_sizes, "EVERY", 5)
+    monkeypatch.setattr(file_sizes, "_MANY", 3)
     store = make_table(None, changes=True)
     for number in range(5):
         batch(store, number, {f"k{number}": number})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from millstream.core.errors import Diagnostic, MillstreamError, os_reason
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.node_id import NodeId
 from millstream.project.folders import is_outside, local_path
 from millstream.project.values import Target
 from millstream.stores.delta.folder import delta_folder
-from millstream.stores.folders import TableFolder
+from millstream.stores.folders import TableFolder, writable_folder
 from millstream.stores.tables.relations import StoredRelation
 from millstream.stores.tables.values import Answer
 
@@ -99,17 +98,7 @@ class LocalDelta(Struct, frozen=True):
         return local_path(self.tables.read(relation))
 
     def reached(self) -> str:
-        """Try to write to the nearest existing folder; storage elsewhere is reached by Spark alone."""
-        if (local_folder := local_path(self.folder)) is None:
-            return f"{self.folder}: known when a command starts Spark"
-        folder = next(path for path in (local_folder, *local_folder.parents) if path.exists())
-        try:
-            with tempfile.TemporaryFile(dir=folder):
-                return self.folder
-        except OSError as error:
-            message = f"the tables' folder {self.folder} can't be written: {os_reason(error)}"
-            remedy = "make it writable, or set another path under `tables:`"
-            raise MillstreamError(Diagnostic("MS847", message, None, remedy)) from None
+        return writable_folder(self.folder, "path", "MS847")
 
     def outside(self, removed_folder: Path) -> str | None:
         return self.folder if is_outside(self.folder, removed_folder) else None

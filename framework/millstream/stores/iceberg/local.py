@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from millstream.core.errors import Diagnostic, MillstreamError, os_reason
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.node_id import NodeId
 from millstream.project.folders import is_outside, local_path
 from millstream.project.values import Target
-from millstream.stores.folders import TableFolder
+from millstream.stores.folders import TableFolder, writable_folder
 from millstream.stores.iceberg.folder import iceberg_folder
 from millstream.stores.tables.relations import StoredRelation
 from millstream.stores.tables.values import Answer
@@ -62,17 +61,7 @@ class LocalIceberg(Struct, frozen=True):
             return None
 
     def reached(self) -> str:
-        """Try to write to the nearest existing folder; storage elsewhere is reached by Spark alone."""
-        if (local_folder := local_path(self.folder)) is None:
-            return f"{self.folder}: known when a command starts Spark"
-        folder = next(path for path in (local_folder, *local_folder.parents) if path.exists())
-        try:
-            with tempfile.TemporaryFile(dir=folder):
-                return self.folder
-        except OSError as error:
-            message = f"the tables' folder {self.folder} can't be written: {os_reason(error)}"
-            remedy = "make it writable, or set another iceberg_path under `tables:`"
-            raise MillstreamError(Diagnostic("MS622", message, None, remedy)) from None
+        return writable_folder(self.folder, "iceberg_path", "MS622")
 
     def outside(self, removed_folder: Path) -> str | None:
         return self.folder if is_outside(self.folder, removed_folder) else None

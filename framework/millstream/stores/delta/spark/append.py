@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from millstream.queries.values import TableOutput
 from millstream.stores.deletions import deleted_sql
 from millstream.stores.delta.spark import table
-from millstream.stores.retention import NewestTime, with_retention
+from millstream.stores.retention import NewestTime, current_limit, with_retention
 from millstream.stores.spark import TableBatch
 
 _REQUESTS = "_millstream_requests"
@@ -53,8 +53,6 @@ def _delete_requested(requests: DataFrame, output: TableOutput, path: str, batch
 
 def delete_expired(session: SparkSession, output: TableOutput, path: str) -> None:
     """Delete rows older than `retention`: files of which all rows are older are not read for that."""
-    none = session.createDataFrame([], table.read_rows(session, path).schema)
     newest = table.read_newest(session, output, path)
-    with with_retention(none, output, lambda: newest, local=True) as (_, limit):
-        if limit is not None:
-            session.sql(f"delete from {table.table_at(path)} where {limit.expired()}")  # noqa: S608
+    if limit := current_limit(table.read_rows(session, path), output, newest):
+        session.sql(f"delete from {table.table_at(path)} where {limit.expired()}")  # noqa: S608

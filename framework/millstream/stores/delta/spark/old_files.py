@@ -12,27 +12,18 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 from pyspark.sql import SparkSession
 
-from millstream.core.byte_sizes import bytes_of
 from millstream.plan.durations import duration_millis
 from millstream.queries.values import TableOutput
 from millstream.stores.deletions import files_must_go, note_removal, now_millis
 from millstream.stores.delta.spark import small_tables
 from millstream.stores.delta.spark.append import delete_expired
 from millstream.stores.delta.spark.table import table_at
+from millstream.stores.file_sizes import combines_after, file_size, has_many_small
 from millstream.stores.session_settings import use_settings
 
-EVERY = 50
-"""The number of batches between two times."""
 _HOUR = 3_600_000
 _RETENTION, _RETENTION_FOLLOWED = "1 hour", "1 day"
 """By default; a query that follows a table reads them later, if it was stopped."""
-_MANY = 20
-"""More files than that, if they are small, are combined."""
-_LEAST, _PARTS = 16 << 20, 1_000
-"""A combined file has so many bytes, or such a part of a large table: a batch reads and writes only files
-that can have its keys, and these as a whole."""
-_OF_APPENDED = "128 MB"
-"""The size of combined files of tables whose rows stay, by default."""
 _SIZES = "spark.databricks.delta.optimize"
 _VACUUM = {
     "spark.databricks.delta.retentionDurationCheck.enabled": "false",
@@ -43,7 +34,7 @@ _VACUUM = {
 
 def is_due(session: SparkSession, table: TableOutput, path: str, retention: str | None, number: int) -> bool:
     """Return whether a batch with this number is followed by `compact_table`."""
-    if number > 0 and number % EVERY == 0:
+    if combines_after(number):
         return True
     kept_for = _hours(retention, followed=False) * _HOUR
     return table.deletes_on_request and files_must_go(session, path, kept_for)
@@ -64,7 +55,7 @@ def _compact_table(session: SparkSession, table: TableOutput, path: str, retenti
     hours = _hours(retention, followed=bool(feed) and feed[0].value == "true")
     if table.appends and table.options.get("retention"):
         delete_expired(session, table, path)
-    large = _file_size(table, session.sql(f"describe detail {table_at(path)}").collect()[0].sizeInBytes)
+    large = file_size(table, session.sql(f"describe detail {table_at(path)}").collect()[0].sizeInBytes)
     sizes = {f"{_SIZES}.maxFileSize": str(large), f"{_SIZES}.minFileSize": str(large // 2)}
     with use_settings(session, sizes | _VACUUM):
         session.sql(f"optimize {table_at(path)}")
@@ -74,8 +65,8 @@ def _compact_table(session: SparkSession, table: TableOutput, path: str, retenti
 
 def _tend_here(delta_table: DeltaTable, table: TableOutput, retention: str | None) -> int:
     sizes = small_tables.file_sizes(delta_table)
-    large = _file_size(table, sum(sizes))
-    if sum(size < large // 2 for size in sizes) > _MANY:
+    large = file_size(table, sum(sizes))
+    if has_many_small(sizes, large):
         # If another writer was first, there is a next time.
         with suppress(CommitFailedError):
             delta_table.optimize.compact(
@@ -85,13 +76,6 @@ def _tend_here(delta_table: DeltaTable, table: TableOutput, retention: str | Non
     # `full` finds the files of the change feed, too.
     delta_table.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
     return hours
-
-
-def _file_size(table: TableOutput, total: int) -> int:
-    """Return the bytes that a combined file has at most, in a table of this size."""
-    if table.appends:
-        return bytes_of(table.options.get("target_file_size") or _OF_APPENDED)
-    return max(_LEAST, total // _PARTS)
 
 
 def _hours(retention: str | None, *, followed: bool) -> int:

@@ -14,6 +14,7 @@ from millstream.plan.nodes import Column
 from millstream.project.values import Target
 from millstream.queries.values import TableOutput
 from millstream.stores.deletions import note_deletion
+from millstream.stores.file_sizes import combines_after
 from millstream.stores.folders import TableFolder
 from millstream.stores.hadoop_files import files_of
 from millstream.stores.iceberg.folder import iceberg_folder
@@ -40,10 +41,10 @@ class IcebergTables(Struct, frozen=True):
         merge.store_batch(rows, output, _opened(session, path), batch)
         if output.deletes_on_request and batch.deletes:
             note_deletion(session, path)
-        many = batch.number > 0 and batch.number % old_files.EVERY == 0
-        if many:
+        combines = combines_after(batch.number)
+        if combines:
             old_files.compact_table(session, output, _opened(session, path), batch)
-        if many or old_files.must_go(session, output, path, self.old_snapshots):
+        if combines or old_files.must_go(session, output, path, self.old_snapshots):
             self._remove_old_snapshots(session, output, path)
 
     def _remove_old_snapshots(self, session: SparkSession, output: TableOutput, path: str) -> None:

@@ -16,9 +16,9 @@ from pyspark.sql import functions as f
 
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.expressions import quote_name
+from millstream.core.iceberg_schemas import ddl_of
 from millstream.core.types import BOOLEAN, INTEGERS, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, Type
 from millstream.plan.nodes import Column
-from millstream.stores.iceberg.schemas import ddl_of
 from millstream.stores.iceberg.spark.table import MAPPING, iceberg, java_of, partition_columns, stored_columns
 from millstream.stores.session_settings import use_settings
 

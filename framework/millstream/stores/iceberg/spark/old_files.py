@@ -7,26 +7,18 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from millstream.core.byte_sizes import bytes_of
 from millstream.core.expressions import quote_name
 from millstream.plan.durations import duration_millis
 from millstream.queries.values import TableOutput
 from millstream.stores.deletions import files_must_go, note_removal, now_millis
+from millstream.stores.file_sizes import file_size, has_many_small, is_small
 from millstream.stores.iceberg.spark.commits import commit_files, folder_of, stored_newest
 from millstream.stores.iceberg.spark.files import StoredFile, files_of_table, read_files, write_files
 from millstream.stores.iceberg.spark.merge import expired_files
 from millstream.stores.iceberg.spark.table import partition_columns
-from millstream.stores.retention import with_retention
+from millstream.stores.retention import current_limit
 from millstream.stores.spark import TableBatch
 
-EVERY = 50
-"""The number of batches between two times."""
-_MANY = 20
-"""More files than that, if they are small, are combined."""
-_LEAST, _PARTS = 16 << 20, 1_000
-"""A combined file of a table with keys has so many bytes, or such a part of a large table: a batch writes
-files with its keys again, as a whole."""
-_OF_APPENDED = "128 MB"
 _RETENTION = "1 hour"
 
 
@@ -36,9 +28,9 @@ def compact_table(session: SparkSession, output: TableOutput, table: Any, batch:
         _delete_expired(session, output, table, batch)
         table.refresh()
     files = files_of_table(table)
-    target = _file_size(output, sum(file.size for file in files))
-    small = [file for file in files if file.size < target // 2]
-    if len(small) > _MANY:
+    target = file_size(output, sum(file.size for file in files))
+    if has_many_small((file.size for file in files), target):
+        small = [file for file in files if is_small(file.size, target)]
         _combine(session, output, table, small, target, batch)
 
 
@@ -77,13 +69,11 @@ def _older_snapshots(table: Any, oldest: int) -> list[int]:
 def _delete_expired(session: SparkSession, output: TableOutput, table: Any, batch: TableBatch) -> None:
     """Delete rows older than `retention`, in files that have some."""
     stored = read_files(session, table, files_of_table(table))
-    none, newest = stored.limit(0), stored_newest(table, output)
-    with with_retention(none, output, lambda: newest, local=True) as (_, limit):
-        if limit is None or not (expired := expired_files(table, stored, limit)):
-            return
-        recent = read_files(session, table, expired).where(f"not {limit.expired()}")
-        written = write_files(recent, table, folder_of(batch.writer, batch.number, "retention"))
-        commit_files(table, written, {}, expired)
+    limit = current_limit(stored, output, stored_newest(table, output))
+    if limit is None or not (expired := expired_files(table, stored, limit)):
+        return
+    recent = read_files(session, table, expired).where(f"not {limit.expired()}")
+    commit_files(table, write_files(recent, table, _folder_of(table, batch, "retention")), {}, expired)
 
 
 def _combine(
@@ -97,7 +87,7 @@ def _combine(
     rows = read_files(session, table, small)
     count = -(-sum(file.size for file in small) // target)
     rows = _arranged(rows, output, table, count)
-    written = write_files(rows, table, folder_of(batch.writer, batch.number, "combined"))
+    written = write_files(rows, table, _folder_of(table, batch, "combined"))
     rewrite = table.newRewrite()
     for file in small:
         rewrite = rewrite.deleteFile(file.java)
@@ -115,8 +105,10 @@ def _arranged(rows: DataFrame, output: TableOutput, table: Any, count: int) -> D
     return rows.coalesce(count)
 
 
-def _file_size(output: TableOutput, total: int) -> int:
-    """Return the bytes that a combined file has at most, in a table of this size."""
-    if output.appends:
-        return bytes_of(output.options.get("target_file_size") or _OF_APPENDED)
-    return max(_LEAST, total // _PARTS)
+def _folder_of(table: Any, batch: TableBatch, purpose: str) -> str:
+    """Return the folder of files that replace some of the newest snapshot's.
+
+    A batch that is repeated after that was committed has another snapshot: it must not overwrite the files
+    that the table has by now.
+    """
+    return folder_of(batch.writer, batch.number, purpose, table.currentSnapshot().snapshotId())

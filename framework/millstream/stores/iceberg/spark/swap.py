@@ -9,7 +9,6 @@ from pyspark.sql import SparkSession
 
 from millstream.core.expressions import quote_name
 from millstream.queries.values import TableOutput
-from millstream.stores.iceberg.schemas import schema_json
 from millstream.stores.iceberg.spark.commits import (
     folder_of,
     is_swapped,
@@ -19,7 +18,7 @@ from millstream.stores.iceberg.spark.commits import (
     swap_record,
 )
 from millstream.stores.iceberg.spark.files import read_rows, write_files
-from millstream.stores.iceberg.spark.table import iceberg, map_names, open_table, table_builder
+from millstream.stores.iceberg.spark.table import iceberg, map_names, model_schema, open_table, table_builder
 
 
 def swap_tables(session: SparkSession, output: TableOutput, new: str, path: str, *, swap: str) -> None:
@@ -30,7 +29,7 @@ def swap_tables(session: SparkSession, output: TableOutput, new: str, path: str,
     if table is not None and is_swapped(table, swap):
         return
     record = (records_of(table) if table is not None else {}) | records_of(rebuilt) | swap_record(swap)
-    _replace(session, output, rebuilt, path, schema_json(output.columns), record)
+    _replace(session, output, rebuilt, path, model_schema(output), record)
 
 
 def copy_table(session: SparkSession, output: TableOutput, path: str, to: str) -> None:

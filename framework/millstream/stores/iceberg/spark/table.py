@@ -13,10 +13,10 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.iceberg_schemas import columns_of, read_as, schema_json
 from millstream.core.types import Type
 from millstream.queries.commands import full_refresh
 from millstream.queries.values import TableOutput
-from millstream.stores.iceberg.schemas import columns_of, read_as, schema_json
 
 MAPPING = "schema.name-mapping.default"
 """By which columns are found in files, to which Spark writes no ids of columns. Iceberg adds new columns."""
@@ -50,17 +50,21 @@ def open_table(session: SparkSession, path: str) -> Any | None:
 def create_table(session: SparkSession, output: TableOutput, path: str) -> bool:
     """Create a table, or add missing columns; return whether it is new."""
     if (table := open_table(session, path)) is None:
-        builder = table_builder(session, output, schema_json(output.columns), path)
+        builder = table_builder(session, output, model_schema(output), path)
         table = builder.withSortOrder(_order(session, output)).create()
         map_names(session, table.updateProperties(), table.schema())
         return True
     _check_types(session, output, table)
-    added = iceberg(session).SchemaParser.fromJson(schema_json(output.columns))
+    added = iceberg(session).SchemaParser.fromJson(model_schema(output))
     stored = {name.lower() for name, _ in stored_columns(session, table)}
     if any(column.name.lower() not in stored for column in output.columns):
         table.updateSchema().caseSensitive(False).unionByNameWith(added).commit()
     _arrange_files(session, output, table)
     return False
+
+
+def model_schema(output: TableOutput) -> str:
+    return schema_json((column.name, column.type) for column in output.columns)
 
 
 def table_builder(session: SparkSession, output: TableOutput, schema_json_: str, path: str) -> Any:
@@ -130,7 +134,7 @@ def _arrange_files(session: SparkSession, output: TableOutput, table: Any) -> No
 
 
 def _order(session: SparkSession, output: TableOutput, schema: Any = None) -> Any:
-    schema = schema or iceberg(session).SchemaParser.fromJson(schema_json(output.columns))
+    schema = schema or iceberg(session).SchemaParser.fromJson(model_schema(output))
     order = iceberg(session).SortOrder.builderFor(schema).caseSensitive(False)
     for name in output.options.get("cluster_by") or ():
         order = order.asc(name)

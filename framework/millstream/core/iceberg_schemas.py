@@ -32,7 +32,6 @@ from millstream.core.types import (
     Simple,
     Type,
 )
-from millstream.plan.nodes import Column
 
 _NAMES: dict[Type, str] = {
     BOOLEAN: "boolean",
@@ -53,10 +52,9 @@ _TYPES: dict[str, Type] = {name: type_ for type_, name in _NAMES.items()}
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 
 
-def schema_json(columns: Iterable[Column]) -> str:
-    ids = count(1)
-    fields = [Field(column.name, column.type) for column in columns]
-    return msgspec.json.encode(_struct(fields, ids) | {"schema-id": 0}).decode()
+def schema_json(columns: Iterable[tuple[str, Type]]) -> str:
+    fields = [Field(name, type_) for name, type_ in columns]
+    return msgspec.json.encode(_struct(fields, count(1)) | {"schema-id": 0}).decode()
 
 
 def columns_of(schema: str) -> list[tuple[str, Type]]:
