@@ -185,6 +185,12 @@ class TargetShape(Shape):
         ),
     ] = None
     tables: TablesShape | None = None
+    catalogs: Annotated[
+        dict[str, dict[str, Any]],
+        describe_key(
+            "catalogs of Iceberg tables that are sources, by name: their properties, such as type and uri"
+        ),
+    ] = {}
     checkpoints: Annotated[str | None, describe_key("where checkpoints are kept")] = None
     trigger: Annotated[
         Trigger | None, describe_key("available_now, realtime or a duration such as 5 seconds")

@@ -9,7 +9,7 @@ from typing import Any
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.sources.declaration import Declaration
 
-KINDS = ("topic", "rate", "files", "delta")
+KINDS = ("topic", "rate", "files", "delta", "iceberg")
 
 GROUP = "millstream.sources"
 """The entry points by which installed packages add kinds: the kind's name, and the package of its modules."""

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
+from millstream.core.errors import MillstreamError
 from millstream.core.expressions import quote_name, sql_literal
 from millstream.core.node_id import NodeId
-from millstream.core.types import Field
+from millstream.core.types import Field, parse_type
 from millstream.project.values import Project, RowSource
 from millstream.sources.positions import Range
 from millstream.sources.registry import source_module
+from millstream.sources.tables import wrong_column
+
+DELETED = "_deleted"
+"""Whether a row of a stream deletes the row of its key, if rows change."""
 
 
 class SparkSource(Protocol):
@@ -56,3 +62,20 @@ def fail_without_values(rows: DataFrame, fields: Sequence[Field], message: str) 
             failed = f"raise_error(concat({message}, {reason}))"
             rows = rows.where(f"if({quote_name(field.name)} is null, {failed}, true)")
     return rows
+
+
+def typed_columns(
+    rows: DataFrame, source: RowSource, title: str, stored: Mapping[str, str], others: Sequence[str] = ()
+) -> DataFrame:
+    """Return the declared columns of a table, after a check of their types, and `others`.
+
+    `stored` has the types of the table's columns.
+    """
+    types = {name.lower(): type_ for name, type_ in stored.items()}
+    fields = fields_of(source)
+    for field in fields:
+        type_ = types.get(field.name.lower())
+        if type_ is None or parse_type(type_) != field.type:
+            raise MillstreamError(wrong_column(source, title, field.name, type_, types))
+    rows = rows.select(*(f.col(quote_name(field.name)).alias(field.name) for field in fields), *others)
+    return fail_without_values(rows, fields, f"'bad table: source {source.id}'")

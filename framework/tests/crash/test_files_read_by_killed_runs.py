@@ -1,4 +1,4 @@
-"""Runs that read files, a Delta table, or topics that appear, and are killed: each row is in each output once.
+"""Runs that read files, a Delta or Iceberg table, or topics that appear, and are killed: all rows are there once.
 
 `MILLSTREAM_FILE_KILLS=50 uv run pytest -m long framework/tests/crash/test_files_read_by_killed_runs.py` is a longer run.
 """
@@ -14,6 +14,7 @@ from deltalake import write_deltalake
 from engine.test_source_kinds import write_file
 from support.commands import Run, succeed
 from support.committed_records import committed
+from support.iceberg_tables import append, catalogs, create
 from support.kinds import LAKE
 from support.runs import create_topics, table_rows
 from support.shops import Shop
@@ -70,11 +71,23 @@ def write_topic(shop, name, *rows):
     shop.send(*((None, dict(zip(names, row, strict=True))) for row in rows), topic=f"orders_{name}")
 
 
+ICEBERG_TABLE = LAKE.replace("parquet_folders:", "iceberg_tables:").replace(
+    "path: lake/orders", "catalog: lake\n        table: shop.orders"
+)
+
+
+def append_snapshot(shop, name, *rows):
+    if name == "file0":
+        create(shop)
+    append(shop, *rows)
+
+
 KINDS = {
     "packaged": (LAKE, write_file),
     "files": (FILES_OF_LINES, write_lines),
     "delta": (DELTA_TABLE, append_rows),
     "pattern": (TOPICS_OF_A_PATTERN, write_topic),
+    "iceberg": (ICEBERG_TABLE, append_snapshot),
 }
 
 
@@ -85,7 +98,7 @@ def lake(request, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(packages))
     broker = keep_broker(tmp_path)
     shop = Shop(tmp_path, broker.address)
-    shop.write("profiles.yml", PROFILES)
+    shop.write("profiles.yml", PROFILES.replace("kafka:", f"catalogs: {catalogs(tmp_path)}, kafka:"))
     declared, shop.write_rows = request.param
     shop.write("models/sources.yml", declared)
     for name, sql in MODELS.items():

@@ -15,7 +15,7 @@ MS645 A table of a source can't be read further
     recreated the table, removed what the query had not read yet, or changed the type of a column. With
     `skip_changes: true`, versions that delete or change rows are left out. `millstream build --full-refresh`
     removes the rows and state of the models, and starts over with the rows that the table has now. See
-    [Delta tables](sources.md#delta-tables).
+    [Delta tables](sources.md#delta-tables) and [Iceberg tables](sources.md#iceberg-tables).
 MS699 A file can't be read
     The folder of a source does not exist, or a file lacks a declared column, has it with another type, or is
     damaged. Declare the columns that all files have, or fix the file: the next build reads it again.

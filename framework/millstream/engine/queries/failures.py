@@ -19,7 +19,9 @@ from millstream.engine.python.dead_workers import WORKER_DIED
 from millstream.engine.python.worker import FAILED
 from millstream.engine.queries.causes import RAISED, Cause, causes_of
 from millstream.queries.checks import WRONG_ROW, WRONG_ROW_REMEDY
-from millstream.sources.delta.log import START_OVER
+from millstream.sources.iceberg.snapshots import FAILED as FAILED_TABLE
+from millstream.sources.iceberg.snapshots import REMEDY
+from millstream.sources.tables import START_OVER
 
 _LONGEST = 600
 
@@ -28,7 +30,7 @@ class _KnownFailure(NamedTuple):
     code: str
     pattern: re.Pattern[str]
     message: Callable[[re.Match[str]], str]
-    remedy: str
+    remedy: str | Callable[[re.Match[str]], str]
     raised: bool = False
     """Only `raise_error` raises it."""
     joined: bool = False
@@ -50,6 +52,7 @@ def _operation(name: str | None) -> str:
 
 
 _END = r"(?: SQLSTATE|\n|$)"
+_REMEDY = re.escape(REMEDY) + r"([^\n]*?)" + _END
 _LOST = (
     r"(Partition [\w.-]+-\d+'s offset was changed from \d+ to \d+|[^\n]*offsets? .{0,40}out of range[^\n]*"
     r"|Some data may have been lost[^\n]*)"
@@ -175,6 +178,20 @@ _FAILURES = (
         ),
         lambda match: "the columns of the table changed" + (f" in version {match[1]}" if match[1] else ""),
         f"continue, if columns were only added; otherwise, {START_OVER}",
+    ),
+    _KnownFailure(
+        "MS859",
+        re.compile(
+            re.escape(f"{FAILED_TABLE}a file of the table no longer exists: ") + r"([^\n]*?)" + _REMEDY
+        ),
+        lambda match: f"a file no longer exists: {match[1]}",
+        lambda match: f"restore it; or {match[2]}",
+    ),
+    _KnownFailure(
+        "MS645",
+        re.compile(re.escape(FAILED_TABLE) + r"([^\n]*?)" + _REMEDY),
+        _first,
+        lambda match: match[2],
     ),
     _KnownFailure(
         "MS645",
@@ -368,7 +385,8 @@ def problem_of(
     for failure in _FAILURES:
         if match := failure.search(causes):
             location = target_location if failure.code in _OF_TARGET else None
-            return Diagnostic(failure.code, f"{who}: {failure.message(match)}", location, failure.remedy)
+            remedy = failure.remedy if isinstance(failure.remedy, str) else failure.remedy(match)
+            return Diagnostic(failure.code, f"{who}: {failure.message(match)}", location, remedy)
     text = str(error)
     if type(error).__module__.startswith(_OURS) and not isinstance(error, OSError):
         return _internal(who, error)

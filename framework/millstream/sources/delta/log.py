@@ -13,12 +13,7 @@ from msgspec import Struct
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.project.folders import absolute_path, local_path
 from millstream.project.values import Project, RowSource
-
-START_OVER = (
-    "`millstream build --full-refresh` removes the rows and state of the models, and starts over with the "
-    "rows that the table has"
-)
-"""The remedy of a query that can't go on with what the writer of a table did."""
+from millstream.sources.tables import START_OVER
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable

@@ -10,23 +10,21 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
-from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
 from millstream.core.expressions import quote_name, sql_literal
-from millstream.core.types import parse_type
 from millstream.formats.sql import fields_to_ddl
 from millstream.plan.from_sql.row_sources import POSITION
 from millstream.project.values import Project, RowSource
 from millstream.sources.delta.log import AddedFiles, added_files, check_change_feed, folder_of
 from millstream.sources.delta.positions import DeltaPosition, ends
 from millstream.sources.positions import Range
-from millstream.sources.spark import fail_without_values, fields_of
+from millstream.sources.spark import DELETED, fields_of, typed_columns
 
 _ALL_FILES = 2**31 - 1
 """Batches end with a version: Spark's source would end some after a thousand files."""
 _MAY_START_NEXT = "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled"
 """Spark starts from a version that does not exist yet, if it would be the next one (DeltaSource)."""
 
-_KIND, _DELETED = "_change_type", "_deleted"
+_KIND = "_change_type"
 
 
 class DeltaRows(Struct, frozen=True):
@@ -99,28 +97,12 @@ class DeltaRows(Struct, frozen=True):
         feed = reader.option("readChangeFeed", "true").load(self._path)
         gone = f"{_KIND} in ('update_preimage', 'delete')"
         position = f"_commit_version * 2 + if({gone}, 0, 1) as {POSITION.name}"
-        return self._typed(feed.selectExpr("*", position, f"{gone} as {_DELETED}"), (POSITION.name, _DELETED))
+        return self._typed(feed.selectExpr("*", position, f"{gone} as {DELETED}"), (POSITION.name, DELETED))
 
     def _typed(self, rows: DataFrame, others: Sequence[str] = ()) -> DataFrame:
         """Return the declared columns, after a check of their types, and `others`."""
-        stored = {field.name.lower(): field.dataType.simpleString() for field in rows.schema.fields}
-        fields = fields_of(self.source)
-        for field in fields:
-            type_ = stored.get(field.name.lower())
-            if type_ is None or parse_type(type_) != field.type:
-                raise MillstreamError(self._wrong_column(field.name, str(field.type), type_, list(stored)))
-        rows = rows.select(*(f.col(quote_name(field.name)).alias(field.name) for field in fields), *others)
-        return fail_without_values(rows, fields, f"'bad table: source {self.source.id}'")
-
-    def _wrong_column(self, name: str, declared: str, stored: str | None, names: list[str]) -> Diagnostic:
-        column = next(column for column in self.source.columns if column.name == name)
-        if stored is None:
-            message = f"the Delta table of source '{self.source.id}' has no column '{name}'"
-            remedy = did_you_mean(name, names, "remove the column from the source")
-        else:
-            message = f"column '{name}' of the Delta table is {stored}, not {declared}"
-            remedy = f"declare it with type: {stored}"
-        return Diagnostic("MS645", message, column.location, remedy)
+        stored = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
+        return typed_columns(rows, self.source, "Delta table", stored, others)
 
 
 def connect(session: SparkSession, source: RowSource, project: Project) -> DeltaRows:
