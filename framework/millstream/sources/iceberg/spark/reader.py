@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from millstream.sources.iceberg.snapshots import (
@@ -103,10 +104,19 @@ class _Rows(DataSourceReader):
         return _rows(partition, self._read, self._schema)
 
 
-class _Stream(DataSourceStreamReader):
+class _Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """The rows of a table as they come.
+
+    Spark ends a query with `availableNow` after a batch that it repeats, unless the source has its own end.
+    """
+
     def __init__(self, read: TableRead, schema: StructType, start: dict[str, Any] | None) -> None:
         self._read, self._schema, self._start = read, schema, start
         self._loaded: tuple[Table, float] | None = None
+        self._end: dict[str, Any] | None = None
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 -- Spark's name
+        self._end = newest(self._table())
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 -- Spark's name
         return self._start or before(self._table(), self._read.start, self._read.start_millis)
@@ -115,7 +125,7 @@ class _Stream(DataSourceStreamReader):
         table = self._table()
         check_progress(table, start)
         check_columns(table, self._read.columns)
-        return newest(table)
+        return self._end or newest(table)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         table = self._table()
