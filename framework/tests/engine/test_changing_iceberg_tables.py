@@ -69,6 +69,7 @@ def check(shop):
         assert (model, stored) == (model, sorted(duckdb.sql(sql).fetchall()))
 
 
+@pytest.mark.long
 def test_models_follow_the_changes(lake, first_spark):
     good_build(lake, first_spark)
     check(lake)

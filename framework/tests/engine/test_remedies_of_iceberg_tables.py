@@ -21,6 +21,7 @@ def lake(shop):
     return shop
 
 
+@pytest.mark.long
 def test_snapshots_that_change_rows(lake, first_spark):
     append(lake, (1, "ann", 2.5), (2, "bob", 4.0))
     good_build(lake, first_spark)
