@@ -14,10 +14,13 @@ import org.apache.spark.sql.connector.read.streaming.ReadLimit;
  */
 public final class HeldSource extends TopicSource {
   @Override
-  MicroBatchStream stream(MicroBatchStream kafka, Map<String, String> options, String checkpoint) {
-    // Spark gives a source the folder `sources/0` of the query's checkpoint (MicroBatchExecution).
-    Path query = new Path(checkpoint).getParent().getParent();
-    return new HeldStream(kafka, new Path(query, "commits/0"));
+  Streams streams(Map<String, String> options) {
+    return (kafka, checkpoint) -> {
+      // Spark gives a source the folder `sources/0` of the query's checkpoint
+      // (MicroBatchExecution).
+      Path query = new Path(checkpoint).getParent().getParent();
+      return new HeldStream(kafka, new Path(query, "commits/0"));
+    };
   }
 
   private static final class HeldStream extends TopicStream {

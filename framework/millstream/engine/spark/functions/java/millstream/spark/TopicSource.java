@@ -20,9 +20,13 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 abstract class TopicSource implements TableProvider {
   private final KafkaSourceProvider kafka = new KafkaSourceProvider();
 
-  /** Returns the stream of a query; `checkpoint` is the source's folder in that of the query. */
-  abstract MicroBatchStream stream(
-      MicroBatchStream kafka, Map<String, String> options, String checkpoint);
+  /** Returns what makes the streams of queries, when the source is looked up by its options. */
+  abstract Streams streams(Map<String, String> options);
+
+  interface Streams {
+    /** Returns the stream of a query; `checkpoint` is the source's folder in that of the query. */
+    MicroBatchStream of(MicroBatchStream kafka, String checkpoint);
+  }
 
   @Override
   public StructType inferSchema(CaseInsensitiveStringMap options) {
@@ -31,11 +35,11 @@ abstract class TopicSource implements TableProvider {
 
   @Override
   public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> options) {
-    return new Topic((SupportsRead) kafka.getTable(schema, partitioning, options), this, options);
+    return new Topic(
+        (SupportsRead) kafka.getTable(schema, partitioning, options), streams(options));
   }
 
-  private record Topic(SupportsRead kafka, TopicSource source, Map<String, String> options)
-      implements SupportsRead {
+  private record Topic(SupportsRead kafka, Streams streams) implements SupportsRead {
     @Override
     public String name() {
       return kafka.name();
@@ -52,12 +56,12 @@ abstract class TopicSource implements TableProvider {
     }
 
     @Override
-    public ScanBuilder newScanBuilder(CaseInsensitiveStringMap scanOptions) {
-      return () -> new Read(kafka.newScanBuilder(scanOptions).build(), source, options);
+    public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+      return () -> new Read(kafka.newScanBuilder(options).build(), streams);
     }
   }
 
-  private record Read(Scan kafka, TopicSource source, Map<String, String> options) implements Scan {
+  private record Read(Scan kafka, Streams streams) implements Scan {
     @Override
     public StructType readSchema() {
       return kafka.readSchema();
@@ -70,7 +74,7 @@ abstract class TopicSource implements TableProvider {
 
     @Override
     public MicroBatchStream toMicroBatchStream(String checkpoint) {
-      return source.stream(kafka.toMicroBatchStream(checkpoint), options, checkpoint);
+      return streams.of(kafka.toMicroBatchStream(checkpoint), checkpoint);
     }
 
     @Override
