@@ -136,4 +136,4 @@ def test_a_few_selects(spark):
 @pytest.mark.long
 @pytest.mark.parametrize("batch", range(-(-PROJECTS // _BATCH)))
 def test_many_selects(spark, batch):
-    search(spark, range(30 + batch * _BATCH, 30 + (batch + 1) * _BATCH))
+    search(spark, range(30 + batch * _BATCH, 30 + min((batch + 1) * _BATCH, PROJECTS)))
