@@ -115,6 +115,7 @@ def test_harmless_edits_change_nothing(teller):
     assert {model: kind for model, kind in trial.verdicts.items() if kind != "same"} == {}
 
 
+@pytest.mark.long
 def test_no_edit_goes_on_next_to_harmless_ones(teller):
     unsafe, stopped = {}, 0
     for path, old, new in OTHERS:

@@ -43,6 +43,7 @@ def folder(shop, table="raw"):
     return shop.root / ".millstream/local/tables" / table
 
 
+@pytest.mark.long
 def test_rows_are_appended_once_and_readers_get_the_rows_that_tests_let_through(shop, first_spark):
     shop.model("raw", RAW)
     shop.model("counts", COUNTS)

@@ -103,6 +103,7 @@ REFUSED = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 def test_files_whose_columns_do_not_fit_are_refused(shop, first_spark):
     folder, file = shop.root / "data/orders", shop.root / "data/orders/one.avro"
     folder.mkdir(parents=True)

@@ -104,6 +104,7 @@ def placed(shop):
     return {row["order_id"]: row["city"] for row in table_rows(shop.root, "model.placed")}
 
 
+@pytest.mark.long
 def test_models_follow_the_changes(lake, first_spark):
     good_build(lake, first_spark)
     check(lake)

@@ -49,6 +49,7 @@ def kinds(shop, name):
     return sorted(row["kind"] for row in table_rows(shop.root, f"model.{name}"))
 
 
+@pytest.mark.long
 def test_a_table_over_tables_fails_alone_whatever_the_severity(shop, first_spark):
     shop.model("latest", LATEST)
     names = {"strict": "error", "warned": "warn", "dropped": "drop", "parted": "dead_letter"}

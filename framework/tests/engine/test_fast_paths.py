@@ -49,6 +49,7 @@ def engines(shop, model):
     return [commit.get("engineInfo", "").partition(":")[0].partition("/")[0] for commit in stored]
 
 
+@pytest.mark.long
 def test_builds_with_and_without_fast_paths_take_turns(shop, first_spark):
     shop.write("macros/shares.py", SHARE)
     for name, sql in {"totals": TOTALS, "shares": SHARES, "plain": PLAIN, "users": USERS}.items():

@@ -4,6 +4,7 @@ import os
 import time
 from pathlib import Path
 
+import pytest
 from support.runs import built, errors, statuses
 from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
@@ -19,6 +20,7 @@ FOLLOWER = """
 DAYS = 2 * 86_400
 
 
+@pytest.mark.long
 def test_changes_that_are_gone_stop_the_query(shop, first_spark, monkeypatch):
     monkeypatch.setattr(file_sizes, "EVERY", 1)
     shop.model("totals", TOTALS)

@@ -231,6 +231,7 @@ def compare(root, connector):
     assert joined == {owner: (orders, price, names.get(owner)) for owner, (orders, price) in expected.items()}
 
 
+@pytest.mark.long
 def test_tables_equal_the_database(tmp_path, broker, spark):
     run_rounds(tmp_path, broker, spark, 2, 200, schemas=True, postgres=True)
 

@@ -46,6 +46,7 @@ def ticks(shop, model="ticks"):
     return {row["value"]: row["at"] for row in table_rows(shop.root, f"model.{model}")}
 
 
+@pytest.mark.long
 def test_builds_go_on_where_the_last_one_ended(demo, first_spark):
     results, events = built(demo.root, first_spark)
     assert (errors(events), set(statuses(results).values())) == ([], {"success"})

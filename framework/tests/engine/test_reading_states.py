@@ -46,6 +46,7 @@ SEVERAL = {
 """States that share a query."""
 
 
+@pytest.mark.long
 def test_a_state_is_read_by_a_process_that_runs_no_query(shop, first_spark):
     shop.model("totals", TOTALS)
     shop.send(event(1, value=4.0), event(2, "b", 2.0), event(3, "b", 8.0))

@@ -192,6 +192,7 @@ def test_an_edit_that_leaves_old_records_is_rebuilt(shop_of_three, first_spark):
     "options",
     [pytest.param("", id="rows", marks=pytest.mark.long), pytest.param(", emit='changes'", id="changes")],
 )
+@pytest.mark.long
 def test_a_sink_that_follows_a_table_sends_all_rows_of_it_again(shop_of_three, first_spark, options):
     shop = shop_of_three
     shop.model("counted", COUNTS.replace("ref('plain')", "source('web', 'events')"))

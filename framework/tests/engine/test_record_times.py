@@ -151,6 +151,7 @@ def times(bootstrap, topic, *names):
     "profiles",
     [pytest.param(PROFILES, id="all"), pytest.param(UNOPTIMIZED, id="none", marks=pytest.mark.long)],
 )
+@pytest.mark.long
 def test_records_have_the_time_of_what_they_come_from(tmp_path, broker, first_spark, profiles):
     began = millis(datetime.now(timezone.utc))
     shop = Shop(tmp_path, broker)
@@ -247,6 +248,7 @@ DECADES = """
 """
 
 
+@pytest.mark.long
 def test_times_and_headers_reach_the_end_of_chains(tmp_path, broker, first_spark):
     began = millis(datetime.now(timezone.utc))
     shop = Shop(tmp_path, broker)

@@ -49,6 +49,7 @@ def test_a_start_that_the_table_does_not_have(lake, first_spark):
     assert stored_ids(lake) == [1]
 
 
+@pytest.mark.long
 def test_files_and_versions_that_are_gone(lake, first_spark):
     append(lake, (1, "ann", 2.5))
     good_build(lake, first_spark)
@@ -89,6 +90,7 @@ def test_a_table_that_was_recreated(lake, first_spark):
     assert stored_ids(lake) == [2]
 
 
+@pytest.mark.long
 def test_columns_that_were_added_or_changed(lake, first_spark):
     append(lake, (1, "ann", 2.5))
     good_build(lake, first_spark)

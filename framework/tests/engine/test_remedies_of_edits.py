@@ -3,6 +3,7 @@
 import re
 import shlex
 
+import pytest
 from support.runs import built, errors, statuses, table_rows
 from support.shops import event
 from support.spark import SPARK_WARNINGS
@@ -45,6 +46,7 @@ def commands(help_text):
     return re.findall(r"millstream (?:apply|build[^,]*)", help_text)
 
 
+@pytest.mark.long
 def test_an_edit_that_is_refused_is_deployed_by_the_commands_that_are_named(shop, first_spark):
     for name, sql in MODELS.items():
         shop.model(name, sql)

@@ -80,6 +80,7 @@ def test_a_run_over_a_table_that_was_never_built_says_so_and_goes_on_once_it_exi
     assert table_rows(shop.root, "model.copied") == [{"user": "a", "total": 2.0}]
 
 
+@pytest.mark.long
 def test_a_table_that_is_gone_is_not_continued_without_its_rows(shop_with_readers, first_spark):
     shop = shop_with_readers
     results, events = built(shop.root, first_spark)
@@ -137,6 +138,7 @@ def check_new_column(shop, spark, readers):
     assert statuses(results) == dict.fromkeys(readers, "success"), errors(events)
 
 
+@pytest.mark.long
 def test_a_build_over_a_table_without_a_new_column_says_what_to_build(shop, first_spark):
     shop.send(event(1))
     check_new_column(shop, first_spark, OF_NEW_COLUMN)

@@ -61,6 +61,7 @@ def shown(shop, spark):
     return sorted(row[0] for row in source_rows(request, spark).rows)
 
 
+@pytest.mark.long
 def test_builds_read_new_snapshots_once(lake, first_spark):
     lake.model("totals", TOTALS)
     good_build(lake, first_spark)

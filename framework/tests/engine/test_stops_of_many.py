@@ -2,6 +2,7 @@
 
 import time
 
+import pytest
 from deltalake import DeltaTable
 from support.running import PATIENCE, running
 from support.runs import table_rows
@@ -36,6 +37,7 @@ def rows_of(shop, name):
     return table_rows(shop.root, f"model.{name}") if DeltaTable.is_deltatable(path) else []
 
 
+@pytest.mark.long
 def test_batches_that_wait_for_a_core_are_left_to_the_next_run(shop, first_spark):
     """As many batches run as there are cores: the others would each wait for all before them."""
     begun, go_on = shop.root / "begun", shop.root / "go_on"

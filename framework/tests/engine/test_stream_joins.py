@@ -123,6 +123,7 @@ def test_a_left_join_of_streams_in_several_builds(joined):
 VERSION = "spark.sql.streaming.join.stateFormatVersion"
 
 
+@pytest.mark.long
 def test_a_join_that_began_with_four_stores_goes_on_with_them(joined, monkeypatch):
     """As in a checkpoint that an earlier version of Millstream has written."""
 

@@ -76,6 +76,7 @@ def test_a_group_that_no_longer_matches_sends_a_tombstone(shop, first_spark):
     assert sent(shop, "both") == ({"c": 1}, set())
 
 
+@pytest.mark.long
 def test_a_state_keeps_the_columns_that_it_began_with(shop, first_spark):
     """An edit, or an earlier Millstream: its state can't say what a group was, until it is rebuilt."""
     select = f"select user, sum(value) as total, count(*) as n from {EVENTS} group by user having"
@@ -148,6 +149,7 @@ def test_another_version_deletes_what_the_old_one_sent(shop, first_spark, how):
     assert sent(shop)[1] == {"a"}
 
 
+@pytest.mark.long
 def test_a_table_keeps_the_groups_that_match(shop, first_spark):
     table = OFTEN.replace("materialized='sink', key='user'", "materialized='table', unique_key='user'")
     shop.model("often", table)

@@ -206,6 +206,7 @@ def shop_of(tmp_path, broker, **profile):
     return shop
 
 
+@pytest.mark.long
 def test_each_tombstone_deletes_a_record(tmp_path, broker, first_spark):
     shop = shop_of(tmp_path, broker)
     few = {name: CONDITIONS[name] for name in ("mean", "near", "exact", "of_kind", "by_key")}

@@ -87,6 +87,7 @@ def batches(arrivals, count):
         *(pytest.param(*case, marks=pytest.mark.long) for case in [("plain", 1), ("all", 1), ("all", 25)]),
     ],
 )
+@pytest.mark.long
 def test_visits_end_by_event_time_and_each_end_is_counted(spark, tmp_path, target, count):
     arrivals = events(seed=7)
     project(tmp_path, {"m": MODEL})

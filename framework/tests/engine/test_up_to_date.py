@@ -52,6 +52,7 @@ def test_a_build_has_nothing_to_do_until_records_come(done, first_spark):
     assert idle(done) == every
 
 
+@pytest.mark.long
 def test_an_edit_a_batch_that_did_not_end_and_a_topic_that_was_remade(done, first_spark):
     every = idle(done)
     done.model("plain", PLAIN.replace("select id", "select id + 1 as id"))
@@ -80,6 +81,7 @@ def test_an_edit_a_batch_that_did_not_end_and_a_topic_that_was_remade(done, firs
     assert idle(done) == every
 
 
+@pytest.mark.long
 def test_an_apply_has_nothing_to_do_unless_one_was_interrupted(done, first_spark):
     every = idle(done)
     assert idle(done, intent=Apply()) == every

@@ -18,6 +18,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("grouping", ["all", "off"])
+@pytest.mark.long
 def test_what_shares_a_shuffle_does_not_keep_windows_open(tmp_path, broker, first_spark, grouping):
     shop = Shop(tmp_path, broker)
     shop.write(

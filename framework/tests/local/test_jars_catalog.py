@@ -9,7 +9,7 @@ from millstream.stores.registry import jar_files
 
 
 def test_features():
-    assert set(read_catalog()) == {"kafka", "broker", "compiler", "registry", "s3", *jar_files()}
+    assert set(read_catalog()) == {"kafka", "broker", "compiler", "registry", "s3", "avro", *jar_files()}
 
 
 @pytest.mark.parametrize("jar", jars_of(read_catalog(), read_catalog()), ids=lambda jar: jar.coordinates)

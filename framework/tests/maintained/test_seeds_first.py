@@ -148,6 +148,7 @@ def check_builds(shop, spark, first_spark, cases, builds=((0,), (1,), (2,))):
             assert sorted_rows(stored) == sorted_rows(expected), (name, batches)
 
 
+@pytest.mark.long
 def test_tables_that_start_with_rows_at_rest_equal_batch(with_latest, spark, first_spark):
     cases = {name: (SEEDED | VIEWED)[name] for name in QUICK}
     check_builds(with_latest, spark, first_spark, cases, builds=((0,), (1, 2)))

@@ -94,6 +94,7 @@ def check_edit(spark, root, readers):
     project.check()
 
 
+@pytest.mark.long
 def test_a_reader_follows_an_input_with_other_columns(spark, tmp_path):
     check_edit(spark, tmp_path, ["starred"])
 

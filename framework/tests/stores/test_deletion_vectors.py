@@ -153,6 +153,7 @@ def test_marks_can_be_refused(large, store):
     assert by_spark(store) == here(store) == sorted(expected.items())
 
 
+@pytest.mark.long
 def test_marks_that_no_version_needs_are_removed(large, store, monkeypatch):
     monkeypatch.setattr(file_sizes, "EVERY", 3)
     tidy = DeltaTables(store.folder, store.spark, "0 hours")

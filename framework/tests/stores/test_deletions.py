@@ -64,6 +64,7 @@ def test_a_batch_that_was_killed_after_its_requests_were_stored_is_repeated(even
     assert rows(events) == [("b", 2), ("c", 3)]
 
 
+@pytest.mark.long
 def test_requests_go_with_the_rows_that_retention_removes(store):
     store.create(keys=(), delete_by=("user",))
     store.batch(("a", minute(1), 1), ("b", minute(1), 2))

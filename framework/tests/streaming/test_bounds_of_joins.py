@@ -6,6 +6,7 @@ import json
 import re
 from datetime import datetime, timezone
 
+import pytest
 from support.spark import SPARK_WARNINGS
 from support.sql_plans import project
 
@@ -111,6 +112,7 @@ def said_by_spark(spark, folder):
     return [words[left.endswith("= null"), right.endswith("= null")] for left, right in joins]
 
 
+@pytest.mark.long
 def test_the_compiler_knows_which_rows_spark_keeps(first_spark, tmp_path):
     compiled, run = said_by_the_compiler(tmp_path / "project"), said_by_spark(first_spark, tmp_path)
     assert len(run) == len(CASES)

@@ -123,6 +123,7 @@ def test_the_remedy_of_a_view_works_for_its_reader(tmp_path, name):
         assert run is not None, (edit, errors)
 
 
+@pytest.mark.long
 def test_what_compiles_runs(first_spark, tmp_path):
     events = [[{"_key": "a", "value": 1.0, "at": timestamp(second)}] for second in SECONDS]
     hits = [[{"_key": "a", "path": "/", "seen": timestamp(second + 5)}] for second in SECONDS]

@@ -314,6 +314,7 @@ FEW = ("texts", "looked_up", "named_totals", "counted", "counted_having", "newes
 """Models whose unit tests differed from builds, and what these read."""
 
 
+@pytest.mark.long
 def test_a_few_unit_tests_agree_with_builds(tmp_path, broker, first_spark):
     assert disagreements(tmp_path, broker, first_spark, FEW, 1, steps=2) == []
 

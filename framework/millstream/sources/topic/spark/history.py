@@ -87,7 +87,10 @@ def _rows(
     position = positions.from_stored(end)
     if not positions.ends(source, project).covers(position):
         message = f"the history of the topic '{topic.topics[0]}' has lost what it had when the query began"
-        remedy = "restore it, or start over with the history as it is: `millstream build --full-refresh`"
+        remedy = (
+            "restore it, or remove rows and state and start over with the history as it is: "
+            "`millstream build --full-refresh`"
+        )
         raise MillstreamError(Diagnostic("MS646", message, source.location, remedy))
     connected: SparkSource = source_module(source.kind, "spark").connect(session, source, project)
     return connected.between(Range(None, position))

@@ -4,13 +4,13 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.util.List;
 import millstream.codecs.avro.AvroFormat;
+import millstream.spark.HadoopSettings;
 import org.apache.avro.AvroRuntimeException;
 import org.apache.avro.Schema;
 import org.apache.avro.file.DataFileStream;
 import org.apache.avro.generic.GenericDatumReader;
 import org.apache.avro.generic.GenericRecord;
 import org.apache.hadoop.fs.Path;
-import org.apache.spark.deploy.SparkHadoopUtil;
 import org.apache.spark.sql.types.StructType;
 
 /**
@@ -40,7 +40,7 @@ final class AvroColumns {
   }
 
   private static Schema schema(Path path) throws IOException {
-    try (InputStream bytes = path.getFileSystem(SparkHadoopUtil.get().conf()).open(path);
+    try (InputStream bytes = path.getFileSystem(HadoopSettings.settings()).open(path);
         DataFileStream<GenericRecord> records =
             new DataFileStream<>(bytes, new GenericDatumReader<>())) {
       return records.getSchema();

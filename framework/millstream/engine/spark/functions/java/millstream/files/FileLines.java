@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.net.URI;
 import java.util.Arrays;
+import millstream.spark.HadoopSettings;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
@@ -11,7 +12,6 @@ import org.apache.hadoop.io.Text;
 import org.apache.hadoop.io.compress.CompressionCodec;
 import org.apache.hadoop.io.compress.CompressionCodecFactory;
 import org.apache.hadoop.util.LineReader;
-import org.apache.spark.deploy.SparkHadoopUtil;
 
 /** The lines of a file, cut as by Spark's reader of texts (LineRecordReader). */
 public final class FileLines {
@@ -58,7 +58,7 @@ public final class FileLines {
   }
 
   private static LineReader open(String address) throws IOException {
-    Configuration configuration = SparkHadoopUtil.get().conf();
+    Configuration configuration = HadoopSettings.settings();
     Path path = path(address);
     FileSystem files = path.getFileSystem(configuration);
     InputStream input = files.open(path);

@@ -1,11 +1,11 @@
 package millstream.files;
 
 import java.io.IOException;
+import millstream.spark.HadoopSettings;
 import org.apache.parquet.hadoop.ParquetFileReader;
 import org.apache.parquet.hadoop.util.HadoopInputFile;
 import org.apache.parquet.schema.GroupType;
 import org.apache.parquet.schema.Type;
-import org.apache.spark.deploy.SparkHadoopUtil;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
@@ -17,7 +17,7 @@ final class ParquetColumns {
   static String mismatch(String file, StructType fields) throws IOException {
     try (ParquetFileReader reader =
         ParquetFileReader.open(
-            HadoopInputFile.fromPath(FileLines.path(file), SparkHadoopUtil.get().conf()))) {
+            HadoopInputFile.fromPath(FileLines.path(file), HadoopSettings.settings()))) {
       String missing = missing(fields, reader.getFileMetaData().getSchema());
       return missing == null ? null : "it has no column '" + missing + "'";
     }
