@@ -30,12 +30,13 @@ class TableShape(RowShape, kw_only=True):
     ] = False
 
 
-def check_folder(reader: ColumnReader, shape: Any) -> None:
-    """Report a `path` that is not a folder of this machine."""
-    if not shape.path.strip() or local_path(shape.path) is None:
-        message = f"'{shape.path}' is not a folder of this machine"
-        remedy = "name the table's folder, which each machine of the cluster has at this path"
-        reader.report_at(reader.location(shape, "path"), "MS107", message, remedy)
+def check_folder(reader: ColumnReader, shape: Any, key: str = "path") -> None:
+    """Report a path that is not a folder of this machine."""
+    path = getattr(shape, key)
+    if not path.strip() or local_path(path) is None:
+        message = f"'{path}' is not a folder of this machine"
+        remedy = "name the folder, which each machine of the cluster has at this path"
+        reader.report_at(reader.location(shape, key), "MS107", message, remedy)
 
 
 def check_start(reader: ColumnReader, shape: Any, version: str) -> None:

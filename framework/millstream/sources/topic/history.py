@@ -10,10 +10,10 @@ from msgspec import Struct
 from millstream.core.types import BIGINT, INT, TIMESTAMP, Field
 from millstream.formats.registry import Encoding, format_of, function_of
 from millstream.project.columns import ColumnReader
-from millstream.project.folders import local_path
 from millstream.project.values import DeclaredColumn, History, RowSource, Topic
+from millstream.sources.tables import check_folder
 from millstream.sources.topic.positions import Offsets
-from millstream.sources.topic.shapes import HistoryShape, TopicShape
+from millstream.sources.topic.shapes import TopicShape
 
 _KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "delta_table": ("delta", {}),
@@ -57,7 +57,7 @@ def read_history(
         reader.report_at(location, "MS108" if not named else "MS107", message, remedy)
         return None
     ((key, path),) = named
-    _check_path(reader, history, key, path)
+    check_folder(reader, history, key)
     kind, settings = _KINDS[key]
     return History(location, kind, {"path": path, **settings}, history.until or "")
 
@@ -77,13 +77,6 @@ def _misfits(
         yield f"the history of '{name}' says where the topic starts", "remove `starting`"
     if format_.framing != "plain" or function_of(format_.name) or format_of(format_).of_change:
         yield f"a topic in {format_} can't have a history", "declare the history as a source of its own"
-
-
-def _check_path(reader: ColumnReader, history: HistoryShape, key: str, path: str) -> None:
-    if not path.strip() or local_path(path) is None:
-        message = f"'{path}' is not a folder of this machine"
-        remedy = "name the folder, which each machine of the cluster has at this path"
-        reader.report_at(reader.location(history, key), "MS107", message, remedy)
 
 
 def rows_of_history(topic: Topic, fields: Sequence[Field]) -> RowSource:
