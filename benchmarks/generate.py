@@ -176,10 +176,11 @@ def make_models(random: Random, sources: list[Relation], models: int) -> list[Mo
     kinds = kinds_of(random, models)
     calling = set(random.sample(range(models), round(models * 0.25)))
     makers = {"projection": projection, "aggregate": aggregate, "join": join}
+    depth = min(DEPTH, models)
     layers: list[list[Relation]] = [sources]
     generated: list[Model] = []
     for number, kind in enumerate(kinds):
-        layer = number * DEPTH // models + 1
+        layer = number * depth // models + 1
         if layer == len(layers):
             layers.append([])
         # One parent directly above makes the graph as deep as it has layers; only streams are united.
@@ -189,7 +190,7 @@ def make_models(random: Random, sources: list[Relation], models: int) -> list[Mo
         second = random.choice(others or [source for source in sources if source != first])
         sql, columns = makers[kind](random, first, second, random.randint(1, 4) if number in calling else 0)
         name = f"{kind}_{number:05d}"
-        if layer == DEPTH and kind != "aggregate":
+        if layer == depth and kind != "aggregate":
             sql = f"{{{{ config(materialized='sink', topic='{name}', key='{KEY}') }}}}\n\n{sql}"
         relation = Relation(name, f"{{{{ ref('{name}') }}}}", tuple(columns), table=kind == "aggregate")
         layers[layer].append(relation)

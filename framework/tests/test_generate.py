@@ -26,6 +26,14 @@ def test_projects_compile_without_a_diagnostic(tmp_path, seed):
     assert all(len(model.depends_on) == 2 for model in models)
 
 
+@pytest.mark.parametrize("models", [1, 8])
+def test_a_project_of_fewer_models_than_layers_compiles(tmp_path, models):
+    generate(tmp_path, models)
+    compiled = compile_project(tmp_path, use_cache=False)
+    assert compiled.diagnostics == ()
+    assert sum(node.kind == "model" for node in compiled.manifest.nodes.values()) == models
+
+
 def test_shares_of_kinds_and_macros(tmp_path):
     generate(tmp_path, 100)
     sql = {
