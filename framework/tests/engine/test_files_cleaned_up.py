@@ -1,6 +1,8 @@
 """Files that are deleted or archived once all queries of the project have read them, and not before."""
 
 import os
+import shutil
+from contextlib import contextmanager
 
 import pytest
 from engine.test_source_of_files import COUNTS, LAKE, MODEL, rows_of, write_lines
@@ -9,6 +11,7 @@ from support.runs import built, errors, table_rows
 from support.spark import SPARK_WARNINGS
 
 from millstream.deploy.planning.intents import Apply, FullRefresh
+from millstream.deploy.values import BatchCompleted, DiagnosticEvent
 from millstream.runner.commands import run as runs
 
 pytestmark = SPARK_WARNINGS
@@ -125,3 +128,65 @@ def test_a_run_removes_files_while_it_reads_others(shop, first_spark, monkeypatc
     assert (files(shop), len(files(shop, "data/read"))) == ([], 4)
     assert sorted(rows_of(shop)) == [1, 2, 3, 4]
     assert set(counts(shop).values()) == {1}
+
+
+OTHERS = """
+sources:
+  - name: others
+    files:
+      - name: orders
+        path: data/others/*.json
+        format: json
+        columns: [{name: id, type: bigint}]
+"""
+
+
+@contextmanager
+def unlistable(folder):
+    """Let a folder have paths that are too long to be listed, though Spark finds the files of a pattern."""
+    deep = folder / "deep"
+    deep.mkdir()
+    opened = [os.open(deep, os.O_RDONLY)]
+    for _ in range(20):
+        os.mkdir("d" * 250, dir_fd=opened[-1])
+        opened.append(os.open("d" * 250, os.O_RDONLY, dir_fd=opened[-1]))
+    for number in opened:
+        os.close(number)
+    try:
+        yield
+    finally:
+        shutil.rmtree(deep)
+
+
+@pytest.mark.long
+def test_a_run_warns_once_of_what_prevents_it_and_tries_again(shop, first_spark, monkeypatch):
+    monkeypatch.setattr(runs, "CLEAN_UP", 0.1)
+    declared(shop, "clean_up: delete")
+    shop.write("models/others.yml", OTHERS)
+    shop.model("orders", MODEL)
+    shop.model(
+        "others",
+        "{{ config(materialized='table', unique_key='id') }} select id from {{ source('others', 'orders') }}",
+    )
+    (shop.root / "data/others").mkdir(parents=True)
+    write_lines(shop, "one.json", line(1))
+    with running(shop.root, first_spark) as run:
+        run.until(lambda: files(shop) == [] and run.of(BatchCompleted))
+        with unlistable(shop.root / "data/others"):
+            write_lines(shop, "two.json", line(2))
+            run.until(lambda: run.of(DiagnosticEvent))
+            write_lines(shop, "three.json", line(3))
+            run.until(lambda: len(rows_of(shop)) == 3)
+            assert files(shop) == ["three.json", "two.json"]
+        run.until(lambda: files(shop) == [])
+        (warning,) = [event.diagnostic for event in run.of(DiagnosticEvent)]
+    assert (warning.code, warning.severity, warning.location.path) == (
+        "MS699",
+        "warning",
+        "models/others.yml",
+    )
+    assert (
+        "source 'lake.orders' that were read are not removed: the files of source 'others.orders'"
+        in warning.message
+    )
+    assert sorted(rows_of(shop)) == [1, 2, 3]

@@ -5,9 +5,11 @@ Spark's own option would do it for each query alone, although others may still h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
-from millstream.core.errors import Diagnostic
+from msgspec.structs import replace
+
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.node_id import NodeId
 from millstream.deploy.checkpoints.files import CheckpointFolder, checkpoint_folder, modified_when_read
 from millstream.deploy.checkpoints.pending_swap import read_pending
@@ -24,27 +26,39 @@ Times = Mapping[str, int]
 """By path of a file: when it was written, as a query has read it."""
 
 
-def clean_up_sources(engine: Engine) -> None:
+def clean_up_sources(engine: Engine, warned: Collection[Diagnostic] = ()) -> list[Diagnostic]:
     """Remove files that all queries have read, which can be interrupted at any time.
 
+    Return warnings of sources whose files can't be removed now; those in `warned` were told before.
     Environments read production's files, and so remove none.
     """
     project = engine.job.project
     sources = [s for s in project.sources.values() if isinstance(s, RowSource) and s.removes_read]
+    warnings: list[Diagnostic] = []
     for source in sources if project.target.environment is None else ():
-        if read := _removable(engine, source):
-            _remove(engine, source, read)
+        try:
+            _remove(engine, source, _removable(engine, source))
+        except MillstreamError as error:
+            warnings += (_warning(source, diagnostic) for diagnostic in error.diagnostics)
+    for warning in warnings:
+        if warning not in warned:
+            engine.tell(DiagnosticEvent(warning))
+    return warnings
+
+
+def _warning(source: RowSource, diagnostic: Diagnostic) -> Diagnostic:
+    message = f"files of source '{source.id}' that were read are not removed: {diagnostic.message}"
+    return replace(diagnostic, message=message, severity="warning")
 
 
 def _remove(engine: Engine, source: RowSource, read: Times) -> None:
+    if not read:
+        return
     try:
         removed = source_module(source.kind, "clean_up").remove_read(source, engine.job.project, read)
     except OSError as error:
-        message = f"files of source '{source.id}' that were read can't be removed: {error}"
         remedy = "let Millstream write to the folder of the source, and to its archive"
-        warning = Diagnostic("MS699", message, source.location, remedy, severity="warning")
-        engine.tell(DiagnosticEvent(warning))
-        return
+        raise MillstreamError(Diagnostic("MS699", str(error), source.location, remedy)) from None
     done = "archived" if source.options["clean_up"] == "archive" else "deleted"
     if removed:
         engine.tell(SetupStep("clean-up", f"{removed:,} files of {source.id} {done}", done=True))

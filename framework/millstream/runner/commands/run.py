@@ -17,7 +17,7 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from millstream.core.errors import MillstreamError
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.deploy.checkpoints.deployed import write_manifest
 from millstream.deploy.engine import Engine, start_engine
 from millstream.deploy.handover.channel import RunConnection, listen_for_requests, run_of
@@ -143,10 +143,11 @@ def _keep_running(live: LiveQueries, stopping: threading.Event, alongside: Seque
 
 
 def _clean_up(live: LiveQueries, stopping: threading.Event) -> None:
-    """Remove files that were read, now and then until the run stops."""
+    """Remove files that were read, now and then until the run stops; warn once of what prevents it."""
+    warned: list[Diagnostic] = []
     while not stopping.wait(CLEAN_UP):
         try:
-            clean_up_sources(live.running)
+            warned = clean_up_sources(live.running, warned)
         except Py4JError as error:
             if lost_jvm(error) is None:  # otherwise the run reports it
                 raise

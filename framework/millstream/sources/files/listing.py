@@ -30,9 +30,16 @@ def files_in(folder: str, pattern: str, settings: Mapping[str, Any]) -> Iterator
 def _names_on_disk(folder: Path) -> Iterator[str]:
     if folder.is_file():
         yield ""
-    for path in folder.rglob("*"):
-        if path.is_file():
-            yield path.relative_to(folder).as_posix()
+    # Path.rglob leaves out folders that it may not read.
+    for within, _, names in os.walk(folder, onerror=_raise_unless_gone):
+        for path in (Path(within, name) for name in names):
+            if path.is_file():
+                yield path.relative_to(folder).as_posix()
+
+
+def _raise_unless_gone(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        raise error
 
 
 def _names_in_s3(folder: str, settings: Mapping[str, Any]) -> Iterator[str]:
