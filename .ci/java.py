@@ -19,7 +19,10 @@ from millstream.local.java import find_java
 
 ROOT = Path(__file__).parents[1]
 TESTS = ROOT / "framework" / "tests" / "java"
-OTHERS = (ROOT / "benchmarks" / "peers" / "kafka_streams",)
+OTHERS = (
+    ROOT / "benchmarks" / "peers" / "kafka_streams",
+    ROOT / "framework" / "tests" / "support" / "opensearch",
+)
 """Formatted, but compiled by what runs it."""
 LINT = "-Xlint:all,-path,-processing,-serial"
 """`path` is about other people's jars, `processing` about their annotations. Objects are sent between JVMs

@@ -1,4 +1,4 @@
-"""The recipes of `docs/writers.md` write to real servers: Python's HTTP server, Redis, MariaDB."""
+"""The recipes of `docs/writers.md` write to real servers: Python's HTTP server, Redis, MariaDB, OpenSearch."""
 
 import json
 import shutil
@@ -6,12 +6,14 @@ import subprocess
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.request import Request, urlopen
 
 import pymysql
 import pytest
 import redis
 from docs.test_models_of_pages import files_of
-from support.runs import built, create_topics, send, statuses
+from support.opensearch import opensearch_server
+from support.runs import built, create_topics, errors, send, statuses
 from support.spark import SPARK_WARNINGS
 
 pytestmark = SPARK_WARNINGS
@@ -110,6 +112,48 @@ def test_redis_has_the_newest_totals(page, first_spark, monkeypatch, tmp_path_fa
         built(shop.root, first_spark)
         assert client.hgetall("totals:ann") == {b"orders": b"2", b"total": b"3000.0"}
         assert client.hgetall("totals:bob") == {b"orders": b"2", b"total": b"21.5"}
+
+
+def answer(address, path, method="GET", body=None):
+    data = None if body is None else json.dumps(body).encode()
+    request = Request(address + path, data, {"Content-Type": "application/json"}, method=method)
+    with urlopen(request, timeout=60) as response:
+        return json.load(response)
+
+
+def documents(address):
+    """Return the documents of the index, by their identifiers."""
+    answer(address, "/customers/_refresh", "POST")
+    hits = answer(address, "/customers/_search")["hits"]["hits"]
+    return {hit["_id"]: hit["_source"] for hit in hits}
+
+
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("mvn") is None, reason="Maven fetches the server, and is not installed")
+def test_a_search_index_has_a_document_for_each_best_customer(
+    page, first_spark, monkeypatch, tmp_path_factory
+):
+    shop = page("models/best_customers.sql", "macros/customers_in_search.py")
+    with opensearch_server(tmp_path_factory.mktemp("opensearch")) as address:
+        monkeypatch.setenv("SEARCH_URL", address)
+        send(shop.bootstrap, {"orders": ORDERS})
+        results, _ = built(shop.root, first_spark)
+        assert statuses(results) == {"best_customers": "success"}
+        assert documents(address) == {"ann": {"total": 3000.0}}
+        changes = [("o4", {"customer_id": "ann", "amount": -2500.0})]
+        changes.append(("o5", {"customer_id": "bob", "amount": 1000.0}))
+        send(shop.bootstrap, {"orders": changes})
+        built(shop.root, first_spark)
+        assert documents(address) == {"bob": {"total": 1020.0}}
+
+        # The index refuses what is no number, and the model says why.
+        answer(address, "/customers", "DELETE")
+        answer(address, "/customers", "PUT", {"mappings": {"properties": {"total": {"type": "boolean"}}}})
+        send(shop.bootstrap, {"orders": [("o6", {"customer_id": "bob", "amount": 0.5})]})
+        _, events = built(shop.root, first_spark)
+        (failed,) = errors(events)
+        assert failed.code == "MS861"
+        assert "mapper_parsing_exception" in failed.message
 
 
 @pytest.fixture
