@@ -74,10 +74,21 @@ class Run:
 
 def succeed(root, *arguments):
     """Run a command that has to succeed; what it says is in the failure if it doesn't."""
-    done = subprocess.run(
+    done = _run(root, *arguments)
+    assert done.returncode == 0, done.stdout
+
+
+def refused(root, *arguments):
+    """Run a command that has to end with an error; return what it says."""
+    done = _run(root, *arguments)
+    assert done.returncode == 2, done.stdout
+    return done.stdout
+
+
+def _run(root, *arguments):
+    return subprocess.run(
         [*MILLSTREAM, *arguments], cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout
 
 
 def descendants(process):
