@@ -44,14 +44,6 @@ def test_closed_streams(shop, streams, code):
     assert json.loads((shop / "target/manifest.json").read_text())["project"] == "shop"
 
 
-def test_a_current_folder_that_is_gone(tmp_path):
-    (tmp_path / "gone").mkdir()
-    result = bash(f"cd {tmp_path}/gone && rmdir ../gone && {PROGRAM} ls")
-    assert result.returncode == 2
-    assert "error[MS706]: the current folder no longer exists" in result.stderr
-    assert "--project-dir" in result.stderr
-
-
 def test_other_errors_of_the_system_are_not_excused(capsys):
     def fail():
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), "x.sql")

@@ -10,10 +10,7 @@ from support.commands import MILLSTREAM, PATIENCE
 from support.shops import PROFILES, PROJECT, SOURCES, TOTALS
 
 from millstream.cli.group import millstream
-from millstream.cli.jobs import compiled_job
 from millstream.cli.multi_value_options import repeat_options
-from millstream.cli.options import CommonOptions, SelectionRequest, StateOptions
-from millstream.cli.output import OutputStyle
 
 SINK = "{{{{ config(materialized='sink'{more}) }}}} select id, kind from {{{{ source('web', 'events') }}}}"
 NAMES = {"--select", "-s"}
@@ -146,21 +143,3 @@ def test_a_build_names_what_else_it_makes_and_the_group_that_is_named_separates_
     output = build()
     assert "will be built, too" not in output
     assert "2 models built" in output
-
-
-def test_dead_letters_of_a_query_that_is_not_selected_are_not_silent(three):
-    sources = three / "models/sources.yml"
-    sources.write_text(sources.read_text().replace("topics:", "on_bad_record: dead_letter\n    topics:", 1))
-
-    def warnings(*select):
-        common = CommonOptions(three, None, None, None, "", OutputStyle())
-        _, _, diagnostics = compiled_job(common, three, SelectionRequest(select), StateOptions())
-        return [diagnostic for diagnostic in diagnostics if diagnostic.code == "MS614"]
-
-    (warning,) = warnings("totals")
-    assert "dead letters of web.events are sent by query events_topics, which is not" in warning.message
-    assert warning.help == "to send them now, also select one of its models: --select kinds"
-    assert warnings("totals", "kinds") == warnings() == []
-    for name in ("plain", "kinds"):
-        (three / f"models/{name}.sql").unlink()
-    assert warnings("totals") == []

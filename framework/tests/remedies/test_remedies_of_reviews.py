@@ -1,5 +1,7 @@
 """What `review` says if it can't compare: the version that the remedy names can be compared with."""
 
+import subprocess
+
 import pytest
 from remedies_of_projects import MODEL
 from support.reviews import commit, git, repository
@@ -64,3 +66,35 @@ def test_a_version_that_does_not_compile(root):
     expected = "to review state, topics and cost, compare with a version that compiles"
     assert (code, remedy) == ("MS726", expected)
     assert reported_by(["review", "--against", "HEAD~1"]) == []
+
+
+def test_a_clone_that_lacks_a_file(root):
+    server = repository(project(root / "server", {"m": MODEL}))
+    git(root, "clone", "-q", "--no-local", f"file://{server}", "mine")
+    mine = root / "mine"
+    blob = git(mine, "rev-parse", "HEAD:models/m.sql")
+    for pack in (mine / ".git/objects/pack").iterdir():
+        pack.rename(root / pack.name)
+    for pack in root.glob("*.pack"):
+        subprocess.run(["git", "unpack-objects", "-q"], cwd=mine, check=True, input=pack.read_bytes())
+    (mine / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(mine)
+        ((code, remedy),) = reported_by(["review", "--against", "HEAD"])
+        assert code == "MS723"
+        assert "git fetch --refetch" in remedy
+        git(mine, "fetch", "--refetch", "-q")
+        assert reported_by(["review", "--against", "HEAD"]) == []
+
+
+def test_a_branch_that_lacks_commits_of_main(root):
+    repository(project(root, {"m": MODEL}))
+    git(root, "checkout", "-q", "-b", "mine")
+    git(root, "checkout", "-q", "main")
+    (root / "models/theirs.sql").write_text(MODEL)
+    commit(root)
+    git(root, "checkout", "-q", "mine")
+    ((code, remedy),) = reported_by(["review", "--against", "main"])
+    assert code == "MS727"
+    assert "--merge-base" in remedy
+    assert reported_by(["review", "--against", "main", "--merge-base"]) == []
