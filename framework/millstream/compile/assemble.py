@@ -105,7 +105,7 @@ def _key(topic: Topic) -> dict[str, Any]:
         return {}
     format_ = {} if key.format.name == KEY.name else {"key_format": key.format.name}
     details = {f"key_{name}": value for name, value in _schema(key.schema, key.format).items()}
-    return {"key": key.name, **format_, **details}
+    return {"key": [*key.parts] or key.name, **format_, **details}
 
 
 def seed_node(project: Project, seed: Seed, relation: InputRelation) -> ManifestNode:

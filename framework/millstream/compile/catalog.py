@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from millstream.compile.native_functions import find_obstacles
 from millstream.core.encoding import to_sorted_json
-from millstream.core.expressions import Expression
+from millstream.core.expressions import Expression, Piece, Ref, quote_name
 from millstream.core.node_id import NodeId
 from millstream.core.types import STRING
 from millstream.formats.registry import KEY, format_of
@@ -30,7 +30,7 @@ from millstream.plan.nodes import METADATA, Column, LoggedRows, Metering, RowChe
 from millstream.project.imports import python_version
 from millstream.project.secrets import Secret
 from millstream.project.spark_settings import settings_of_results
-from millstream.project.values import Project, RowSource, Target, Topic, shuffle_partitions
+from millstream.project.values import Project, RowSource, Target, Topic, TopicKey, shuffle_partitions
 from millstream.sql.query import SqlQuery
 from millstream.sql.values import InputRelation
 from millstream.stores.registry import DEFAULT, configured_stores, store_declaration
@@ -132,9 +132,10 @@ def _topic(topic: Topic, relation: InputRelation, derived: tuple[tuple[str, Expr
     of_change = format_of(topic.format).of_change
     named = [c for c in topic.columns if key and c.name.lower() == key.name.lower()]
     # A record without a value, which deletes a row, has nothing but its key.
-    of_record = key and (not named or topic.table)
+    of_record = key and not key.parts and (not named or topic.table)
     own_key = (named[0].name if named else key.name) if key and of_record else None
     derived = tuple((name, expression) for name, expression in derived if name != own_key)
+    derived += tuple(_parts_of_key(key, columns)) if key and topic.table else ()
     read = {name for _, expression in derived for name in expression.columns}
     if topic.versions:
         read |= {ref.column for ref in format_of(topic.format).changed_at.refs}
@@ -157,12 +158,21 @@ def _topic(topic: Topic, relation: InputRelation, derived: tuple[tuple[str, Expr
         order=tuple(c.name for c in columns),
         table=topic.table,
         versions=topic.versions,
-        unique_by=(key.name,) if topic.table and key else (),
+        unique_by=key.columns if topic.table and key else (),
         watermark=(topic.watermark.column, topic.watermark.delay) if topic.watermark else None,
         on_bad_record=topic.on_bad_record,
         deduplicate=topic.deduplicate,
         history=to_sorted_json(topic.history.facts).decode() if topic.history else "",
     )
+
+
+def _parts_of_key(key: TopicKey, columns: Iterable[Column]) -> Iterator[tuple[str, Expression]]:
+    """Yield the columns that are fields of a record's key, with how they are read from it."""
+    parts = {name.lower() for name in key.parts}
+    for column in columns:
+        if column.name.lower() in parts:
+            pieces: tuple[Piece, ...] = (Ref("_key"), f".{quote_name(column.name)}")
+            yield column.name, Expression(pieces, column.type, nullable=column.nullable)
 
 
 def _row_source(

@@ -27,7 +27,7 @@ def topic_relation(topic: Topic, broken: frozenset[str]) -> InputRelation:
     """Return a topic's columns: its key, declared columns, and metadata, which `*` excludes."""
     names = {column.name.lower() for column in topic.columns}
     columns: list[RelationColumn] = []
-    if topic.key and topic.key.name.lower() not in names:
+    if topic.key and not topic.key.parts and topic.key.name.lower() not in names:
         columns.append(RelationColumn(topic.key.name, topic.key.type, nullable=not topic.table))
     columns += [_declared(column) for column in topic.columns]
     if not topic.columns:
@@ -36,7 +36,9 @@ def topic_relation(topic: Topic, broken: frozenset[str]) -> InputRelation:
     is_open = topic.incomplete or topic.location.path in broken
     if topic.versions:
         return InputRelation(
-            NodeId("source", topic.id), with_versions(columns, [topic.key.name] if topic.key else []), is_open
+            NodeId("source", topic.id),
+            with_versions(columns, topic.key.columns if topic.key else ()),
+            is_open,
         )
     columns += metadata_of(topic)
     return InputRelation(NodeId("source", topic.id), tuple(columns), is_open)

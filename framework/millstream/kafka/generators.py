@@ -22,7 +22,7 @@ from millstream.core.types import STRING, Field
 from millstream.formats.registry import Encoding, format_of
 from millstream.formats.values import UnfitError
 from millstream.kafka.event_time import event_time
-from millstream.kafka.keys import encode_key
+from millstream.kafka.keys import encode_key, with_key
 from millstream.kafka.live_times import LiveTimes
 from millstream.project.generators import topics_of
 from millstream.project.values import Generator, Project, Topic
@@ -102,6 +102,7 @@ def record_encoder(topic: Topic) -> Callable[[Any, Any], GeneratedRecord | None]
     time = event_time(topic)
 
     def encoded(key: Any, value: Any) -> GeneratedRecord | None:
+        value = with_key(value, key, topic)
         data = value if value is None or type(value) is bytes else encode(value, fields)
         if (data is not value and no_id) or (key is not None and type(key) is not bytes and no_id_of_key):
             return None

@@ -13,6 +13,7 @@ from millstream.core.decoding import from_msgpack
 from millstream.core.encoding import to_msgpack
 from millstream.core.errors import UnlocatedDiagnostic, did_you_mean
 from millstream.core.text import Location
+from millstream.core.types import Row
 from millstream.formats.format import ReadSchema, SchemaError, SchemaFiles, SchemaLanguage
 from millstream.formats.registry import NAMES, Encoding, format_of
 from millstream.outputs.kinds import RENAMED_IN_TABLE, VALID_FROM, VALID_TO
@@ -70,7 +71,10 @@ class TopicSchemas:
             if column.name.lower() in {VALID_FROM, VALID_TO} and column.name not in declared:
                 message = f"a topic with `versions` gets a column '{column.name}', and its schema has another"
                 self._report(topic.schema.location, "MS682", message, RENAMED_IN_TABLE)
-        return replace(topic, columns=columns, format=pinned.encoding)
+        topic = replace(topic, columns=columns, format=pinned.encoding)
+        if topic.key is not None and topic.key.schema is not None:
+            self._check_parts(topic, topic.key, topic.key.schema.location)
+        return topic
 
     def _complete_key(self, key: TopicKey, use: SchemaUse | RegistryUse | FunctionUse) -> TopicKey | None:
         pinned = self._schema_of(use, key.format)
@@ -80,7 +84,24 @@ class TopicSchemas:
         if key.type_location and key.type != type_:
             message = f"key '{key.name}' is {type_} in {use.name}, not {key.type}"
             self._report(key.type_location, "MS123", message, "remove the type here, or change the schema")
-        return replace(key, type=type_, format=replace(pinned.encoding, single=pinned.schema.single))
+        fields = type_.fields if key.parts and isinstance(type_, Row) else ()
+        names = tuple(field.name for field in fields)
+        if {name.lower() for name in names} != {name.lower() for name in key.parts}:
+            columns = f"the columns {', '.join(names)}" if names else "one column"
+            remedy = f"write `key: [{', '.join(names)}]`" if names else "write its name: `key: …`"
+            self._report(use.location, "MS123", f"the key has {columns} in {use.name}", remedy)
+            return None
+        return replace(
+            key, type=type_, parts=names, format=replace(pinned.encoding, single=pinned.schema.single)
+        )
+
+    def _check_parts(self, topic: Topic, key: TopicKey, location: Location) -> None:
+        """Report columns of a key that have other types in rows."""
+        types = {column.name.lower(): column.type for column in topic.columns}
+        for field in key.type.fields if key.parts and isinstance(key.type, Row) else ():
+            if (type_ := types.get(field.name.lower())) != field.type:
+                message = f"'{field.name}' is {field.type} in the schema of keys, and {type_} in that of rows"
+                self._report(location, "MS123", message, "pull both again: `millstream schemas pull`")
 
     def _schema_of(
         self, use: SchemaUse | RegistryUse | FunctionUse, encoding: Encoding

@@ -105,14 +105,21 @@ class RegistryUse(Struct, frozen=True, tag="registry"):
 
 
 class TopicKey(Struct, frozen=True):
-    """The key of a topic's records, read as a column of this name and type."""
+    """The key of a topic's records, read as a column of this name and type, or as several columns."""
 
     name: str
+    """The column; empty if there are several."""
     type: Type
     format: Encoding = KEY
     schema: SchemaUse | RegistryUse | FunctionUse | None = None
     type_location: Location | None = None
     """Where the project declares the type, if it does."""
+    parts: tuple[str, ...] = ()
+    """The columns that its fields are, if there are several."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.parts or (self.name,)
 
 
 class History(Struct, frozen=True):

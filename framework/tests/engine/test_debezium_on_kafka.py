@@ -17,11 +17,13 @@ from support.debezium import (
     text,
     with_schema,
 )
+from support.histories import forget
 from support.runs import built, create_topics, errors, headers, received, send, table_rows
 from support.shops import PROFILES, Shop
 from support.spark import SPARK_WARNINGS
 
 from millstream.cli.group import millstream
+from millstream.deploy.planning.intents import FullRefresh
 from millstream.project.pins import Subject, encode_subject, version_of
 
 pytestmark = SPARK_WARNINGS
@@ -68,10 +70,16 @@ KINDS = """
     select id, words, price, at, day, big_text from {{ source('shop', 'kinds') }}
 """
 PAIRS = """
-    {{ config(materialized='table', unique_key='place') }}
-    select place, word from {{ source('shop', 'pairs') }}
+    {{ config(materialized='table', unique_key=['shop', 'number']) }}
+    select shop, number, word, note from {{ source('shop', 'pairs') }}
 """
 COLUMNS = [field(name, "string" if name != "id" else "int32") for name in CUSTOMER]
+
+
+def run(root, command, *arguments):
+    result = CliRunner().invoke(millstream, [command, "--project-dir", str(root), *arguments])
+    assert result.exit_code == 0, result.output
+    return result.stdout
 
 
 def wrapped(key, value):
@@ -172,14 +180,30 @@ sources:
         topic: postgres.public.pairs
         schema: registry
         table: true
-        key: place
+        key: [shop, number]
         on_bad_record: dead_letter
 """
 
 
-def pin(shop, subject, text):
-    pinned = Subject(subject, "NONE", (version_of(1, 7, "AVRO", text),))
-    shop.write(f"schemas/registry/{subject}.json", encode_subject(pinned))
+def pin(root, subject, *texts):
+    versions = (version_of(number, 6 + number, "AVRO", text) for number, text in enumerate(texts, 1))
+    file = root / f"schemas/registry/{subject}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(encode_subject(Subject(subject, "NONE", tuple(versions))))
+
+
+def with_note(text):
+    """Return the schema of a table that has one more column."""
+    envelope = json.loads(text)
+    envelope["fields"][0]["type"][1]["fields"].append(
+        {"name": "note", "type": ["null", "string"], "default": None}
+    )
+    return json.dumps(envelope)
+
+
+def stored_pairs(root):
+    rows = table_rows(root, "model.pairs_kept")
+    return {(row["shop"], row["number"]): (row["word"], row["note"]) for row in rows}
 
 
 def in_avro(recorded, table):
@@ -200,7 +224,9 @@ def test_tables_in_avro_with_a_registry(tmp_path, broker, spark):
     for table in ("kinds", "pairs"):
         first = recorded.of(table)[0]
         for part in ("key", "value"):
-            pin(shop, f"postgres.public.{table}-{part}", recorded.avro_schema(first, part))
+            schema = recorded.avro_schema(first, part)
+            newer = [with_note(schema)] if (table, part) == ("pairs", "value") else []
+            pin(tmp_path, f"postgres.public.{table}-{part}", schema, *newer)
         send(broker, {f"postgres.public.{table}": in_avro(recorded, table)})
     _, events = built(tmp_path, spark)
     assert not errors(events)
@@ -211,12 +237,8 @@ def test_tables_in_avro_with_a_registry(tmp_path, broker, spark):
     assert kinds[1]["words"] == 'Zoë "x"'
     assert str(kinds[1]["price"]) == "1234.50"
     assert kinds[1]["at"].isoformat().startswith("2024-02-29T12:34:56.789012")
-    pairs = {
-        (row["place"]["shop"], row["place"]["number"]): row["word"]
-        for row in table_rows(tmp_path, "model.pairs_kept")
-    }
     # The database has no row of before the TRUNCATE, of which no record names the key.
-    assert pairs == {("eu", 1): "c", ("eu", 2): "after"}
+    assert stored_pairs(tmp_path) == {("eu", 1): ("c", None), ("eu", 2): ("after", None)}
     letters = [
         *received(broker, "postgres.public.kinds.dead_letter"),
         *received(broker, "postgres.public.pairs.dead_letter"),
@@ -224,6 +246,116 @@ def test_tables_in_avro_with_a_registry(tmp_path, broker, spark):
     reasons = sorted(headers(letter)["millstream.reason"] for letter in letters)
     assert [reason[:45] for reason in reasons] == [
         "field big_text: the database's log lacks the ", "field day: '-2147472692' is not a date of the", "the table was truncated: the record names no ",
+    ]  # fmt: skip
+    key, topic = '{"shop": "us", "number": 9}', "postgres.public.pairs"
+    for value in ('{"shop": "it", "number": 9, "word": "made"}', '{"_op": "d"}'):
+        run(tmp_path, "produce", "shop.pairs", "--key", key.replace("us", "it"), "--value", value)
+    run(
+        tmp_path,
+        "produce",
+        "shop.pairs",
+        "--key",
+        key,
+        "--value",
+        '{"shop": "us", "number": 9, "note": "new"}',
+    )
+    _, events = built(tmp_path, spark)
+    assert not errors(events)
+    assert stored_pairs(tmp_path).keys() == {("eu", 1), ("eu", 2), ("us", 9)}
+    assert stored_pairs(tmp_path)["us", 9] == (None, "new")
+    shown = run(tmp_path, "consume", topic, "--from-beginning", "--output", "json").splitlines()
+    changes = [record["value"] for record in map(json.loads, shown) if record["key"] == json.loads(key)]
+    assert [(change["op"], change["after"]["note"]) for change in changes] == [("c", "new")]
+
+
+KEYED = """
+sources:
+  - name: shop
+    format: debezium
+    on_bad_record: skip
+    topics:
+      - name: postgres
+        topic: postgres.public.pairs
+        table: true
+        key: &key [shop, number]
+        columns: &columns
+          - {name: number, type: int}
+          - {name: shop, type: string}
+          - {name: word, type: string}
+      - name: mariadb
+        topic: mariadb.shop.pairs
+        table: true
+        key: *key
+        columns: *columns
+      - name: kept
+        topic: mariadb.shop.pairs
+        table: true
+        versions: all
+        key: *key
+        columns: *columns
+      - name: changes
+        topic: mariadb.shop.pairs
+        columns: *columns
+"""
+OF_PAIRS = {
+    "stored": """
+        {{ config(materialized='table', unique_key=['shop', 'number']) }}
+        select shop, number, word from {{ source('shop', 'postgres') }}
+    """,
+    "joined": """
+        {{ config(materialized='table', unique_key=['shop', 'number']) }}
+        select p.shop, p.number, p.word, m.word as other from {{ source('shop', 'postgres') }} as p
+        join {{ source('shop', 'mariadb') }} as m on m.shop = p.shop and m.number = p.number
+    """,
+    "counted": """
+        {{ config(materialized='table', unique_key='shop') }}
+        select shop, count(*) as n from {{ source('shop', 'mariadb') }} group by shop
+    """,
+    "looked_up": """
+        {{ config(materialized='table') }}
+        select c.shop, c.number, c.word, m.word as newest from {{ source('shop', 'changes') }} as c
+        left join {{ ref('stored') }} as m on m.shop = c.shop and m.number = c.number
+    """,
+    "versions": """
+        {{ config(materialized='table', unique_key=['shop', 'number', 'valid_from']) }}
+        select shop, number, word, valid_from, valid_to from {{ source('shop', 'kept') }}
+    """,
+}
+
+
+@pytest.mark.parametrize("schemas", [True, False])
+def test_the_columns_of_a_key_identify_rows(tmp_path, broker, spark, schemas):
+    shop = Shop(tmp_path, broker)
+    shop.write("models/sources.yml", KEYED)
+    for name, sql in OF_PAIRS.items():
+        shop.model(name, sql)
+    topics = {"postgres": "postgres.public.pairs", "mariadb": "mariadb.shop.pairs"}
+    create_topics(broker, *topics.values())
+    for part_of_log in (slice(0, 3), slice(3, None)):
+        for name, topic in topics.items():
+            recorded = Recorded(name)
+            records = [
+                [recorded.in_json(record[part], schemas=schemas) for part in ("key", "value")]
+                for record in recorded.of("pairs")[part_of_log]
+            ]
+            send(broker, {topic: records})
+        _, events = built(tmp_path, spark)
+        assert not errors(events)
+        # The database has no row of before the TRUNCATE, of which no record names the key.
+        rows = {("eu", 1): "c", **({("us", 1): "b"} if part_of_log.start == 0 else {("eu", 2): "after"})}
+        for model in ("stored", "joined"):
+            stored = {(r["shop"], r["number"]): r for r in table_rows(tmp_path, f"model.{model}")}
+            assert {key: row["word"] for key, row in stored.items()} == rows, model
+        assert {key: row["other"] for key, row in stored.items()} == rows
+        counts = {shop: sum(key[0] == shop for key in rows) for shop, _ in rows}
+        assert {r["shop"]: r["n"] for r in table_rows(tmp_path, "model.counted")} == counts
+    versions = [r for r in table_rows(tmp_path, "model.versions") if r["valid_from"] != r["valid_to"]]
+    assert {(r["shop"], r["number"]): (r["word"], r["valid_to"]) for r in versions} == {
+        ("eu", 1): ("c", None), ("eu", 2): ("after", None),
+    }  # fmt: skip
+    changes = [(r["shop"], r["number"], r["word"]) for r in table_rows(tmp_path, "model.looked_up")]
+    assert sorted(changes) == [
+        ("eu", 1, "a"), ("eu", 1, "c"), ("eu", 2, "after"), ("us", 1, "b"), ("us", 1, "b"),
     ]  # fmt: skip
 
 
@@ -280,6 +412,22 @@ def test_versions_without_a_source_are_valid_from_the_times_of_records(tmp_path,
     assert versions["Eve"]["valid_to"] is None
 
 
+def test_a_truncated_table_is_read_again_after_a_snapshot(tmp_path, broker, spark):
+    """As the documentation says what to do."""
+    shop = Shop(tmp_path, broker)
+    shop.write("models/sources.yml", SOURCES)
+    shop.model("kept", CUSTOMERS)
+    create_topics(broker, "customers", partitions=1)
+    send(broker, {"customers": [plain({"id": 1}, change("c", CUSTOMER)), (None, text(change("t")))]})
+    _, events = built(tmp_path, spark)
+    assert "the table was truncated" in str(errors(events))
+    forget(shop, 2, "customers")
+    send(broker, {"customers": [plain({"id": 2}, change("r", CUSTOMER | {"id": 2}))]})
+    _, events = built(tmp_path, spark, intent=FullRefresh())
+    assert not errors(events)
+    assert [row["id"] for row in table_rows(tmp_path, "model.kept")] == [2]
+
+
 def test_generated_rows_are_consumed(tmp_path, broker, spark):
     shop = Shop(tmp_path, broker)
     shop.write("models/sources.yml", SOURCES)
@@ -296,22 +444,15 @@ def test_generated_rows_are_consumed(tmp_path, broker, spark):
         """,
     )
 
-    def run(*arguments):
-        result = CliRunner().invoke(
-            millstream, [arguments[0], "--project-dir", str(tmp_path), *arguments[1:]]
-        )
-        assert result.exit_code == 0, result.output
-        return result.stdout
-
-    run("produce", "shop.customers")
-    run("produce", "shop.customers", "--key", "1", "--value", '{"first_name": "Eve", "_op": "u"}')
+    run(tmp_path, "produce", "shop.customers")
+    run(tmp_path, "produce", "shop.customers", "--key", "1", "--value", '{"first_name": "Eve", "_op": "u"}')
     _, events = built(tmp_path, spark)
     assert not errors(events)
     rows = {row["id"]: row["first_name"] for row in table_rows(tmp_path, "model.kept")}
     assert rows == {1: "Eve", 3: "Anne"}
     shown = [
         json.loads(line)
-        for line in run("consume", "customers", "--from-beginning", "--output", "json").splitlines()
+        for line in run(tmp_path, "consume", "customers", "--from-beginning", "--output", "json").splitlines()
     ]
     assert not [record for record in shown if "undecodable" in record]
     assert [record["value"]["op"] for record in shown if record["key"] == 2] == ["c", "d"]

@@ -47,6 +47,12 @@ MATRIX = {
         f"{DEBEZIUM}_generated_rows_are_consumed", "testing/units/test_debezium_in_unit_tests.py::test_rows_and_what_happened_to_them",
         "engine/test_decode_debezium.py::test_schemas_change_from_record_to_record",
     ),
+    "debezium, framed": cells(
+        f"{DEBEZIUM}_tables_in_avro_with_a_registry", "is written by `emit`",
+        f"{DEBEZIUM}_tables_in_avro_with_a_registry", f"{DEBEZIUM}_tables_in_avro_with_a_registry",
+        f"{DEBEZIUM}_tables_in_avro_with_a_registry", "testing/units/test_debezium_in_unit_tests.py::test_rows_whose_key_has_two_columns",
+        f"{DEBEZIUM}_tables_in_avro_with_a_registry",
+    ),
     "csv": cells(
         f"{KAFKA} csv", f"{KAFKA} csv", f"{KEYS} csv", f"{DAMAGED} csv", f"{PRODUCED} csv", f"{UNITS} csv",
         f"{EVOLVED} csv",

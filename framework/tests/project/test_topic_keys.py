@@ -1,5 +1,7 @@
 """The keys of topics: their formats, types and schemas."""
 
+import json
+
 import pytest
 from support.loading import summaries, topics
 
@@ -115,3 +117,86 @@ def test_mistakes_are_located(tmp_path, key, expected):
     code, marked, remedy = expected
     assert (diagnostic.code, diagnostic.help) == (code, remedy), summaries(errors)
     assert marked_text.startswith(marked)
+
+
+COLUMNS = "[{name: shop, type: string}, {name: n, type: bigint}, {name: upper, from: upper(shop)}]"
+
+
+def test_a_key_in_debezium_can_be_several_columns(tmp_path):
+    text = f"name: t, format: debezium, table: true, key: [n, Shop], columns: {COLUMNS}"
+    project, errors = topics(tmp_path, text)
+    assert errors == []
+    key = project.sources["shop.t"].key
+    assert (str(key.type), key.columns) == ("struct<n:bigint,shop:string>", ("n", "shop"))
+    assert key.format == Encoding("debezium", single=True)
+    project, _ = topics(tmp_path, text.replace("[n, Shop]", "[n]"))
+    assert (str(project.sources["shop.t"].key.type), project.sources["shop.t"].key.columns) == (
+        "bigint",
+        ("n",),
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code", "message", "right"),
+    [
+        (
+            "format: json, key: [n, shop]",
+            "MS107",
+            "a list of columns is a key only in Debezium's topics: the keys of this one are in string",
+            "format: json, key: {name: k, type: 'struct<n: bigint, shop: string>', format: json}",
+        ),
+        ("format: debezium, key: [n, chop]", "MS117", "the key has 'chop', which is not a column with a type", "format: debezium, key: [n, shop]"),
+        ("format: debezium, key: [n, upper]", "MS117", "the key has 'upper', which is not a column with a type", "format: debezium, key: [n, shop]"),
+    ],
+)  # fmt: skip
+def test_a_list_that_is_not_a_key_is_reported(tmp_path, wrong, code, message, right):
+    _, (diagnostic,) = topics(tmp_path, f"name: t, {wrong}, columns: {COLUMNS}")
+    assert (diagnostic.code, diagnostic.message) == (code, message)
+    _, errors = topics(tmp_path, f"name: t, {right}, columns: {COLUMNS}")
+    assert errors == []
+
+
+def pairs(key="long", row="long", field="shop"):
+    """Return the pinned schemas of a table whose key has two columns."""
+    columns = [{"name": "n", "type": key}, {"name": field, "type": "string"}]
+    of_row = [{"name": "n", "type": row}, {"name": "shop", "type": "string"}]
+    before = ["null", {"type": "record", "name": "Value", "fields": of_row}]
+    envelope = [
+        {"name": "before", "type": before, "default": None},
+        {"name": "after", "type": ["null", "Value"], "default": None},
+        {"name": "op", "type": "string"},
+    ]
+    pinned = {
+        "t-key": {"type": "record", "name": "Key", "fields": columns},
+        "t-value": {"type": "record", "name": "Envelope", "fields": envelope},
+    }
+    return {
+        f"schemas/registry/{subject}.json": encode_subject(
+            Subject(subject, "NONE", (version_of(1, 7, "AVRO", json.dumps(schema)),))
+        )
+        for subject, schema in pinned.items()
+    }
+
+
+IN_REGISTRY = "name: t, format: debezium, schema: registry, table: true, key: "
+
+
+def test_a_key_of_several_columns_in_a_registry(tmp_path):
+    project, errors = topics(tmp_path, f"{IN_REGISTRY}[SHOP, n]", **pairs())
+    assert errors == []
+    key = project.sources["shop.t"].key
+    assert (str(key.type), key.columns) == ("struct<n:bigint,shop:string>", ("n", "shop"))
+
+
+@pytest.mark.parametrize(
+    ("key", "pinned", "message", "help_"),
+    [
+        ("[n, word]", pairs(), "the key has the columns n, shop in subject 't-key'", "write `key: [n, shop]`"),
+        ("[n, shop]", pairs(row="string"), "'n' is bigint in the schema of keys, and string in that of rows", "pull both again: `millstream schemas pull`"),
+    ],
+)  # fmt: skip
+def test_a_registry_with_another_key_is_reported(tmp_path, key, pinned, message, help_):
+    _, (diagnostic,) = topics(tmp_path, f"{IN_REGISTRY}{key}", **pinned)
+    assert (diagnostic.code, diagnostic.message, diagnostic.help) == ("MS123", message, help_)
+    _, errors = topics(tmp_path, f"{IN_REGISTRY}[n, shop]", **pairs())
+    assert errors == []

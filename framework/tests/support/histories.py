@@ -66,8 +66,8 @@ def send_events(shop, *numbers):
     assert producer.flush(30) == 0
 
 
-def forget(shop, before):
+def forget(shop, before, topic="events", partition=0):
     """Remove the records before an offset, as Kafka's retention does."""
     admin = AdminClient({"bootstrap.servers": shop.bootstrap})
-    for future in admin.delete_records([TopicPartition("events", 0, before)]).values():
+    for future in admin.delete_records([TopicPartition(topic, partition, before)]).values():
         future.result(10)

@@ -70,6 +70,11 @@ class TopicSpec(Struct, frozen=True):
     """The topics that match the pattern; empty until the cluster was asked."""
 
     @property
+    def key_columns(self) -> tuple[str, ...]:
+        """For a reference topic, the columns that the fields of the record's key are, if it has several."""
+        return self.unique_by if len(self.unique_by) > 1 else ()
+
+    @property
     def topics(self) -> tuple[str, ...]:
         return self.matching or (self.first_topic, *self.other_topics)
 

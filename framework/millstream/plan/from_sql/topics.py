@@ -59,18 +59,23 @@ def topic_node(topic: TopicSpec, metadata: Iterable[str] = METADATA) -> Node:
         key_format=topic.key_format,
         metadata=decoded,
         on_bad_record=topic.on_bad_record,
-        unique_by=topic.unique_by,
+        unique_by=(_KEY,) if topic.key_columns else topic.unique_by,
         label="" if topic.derived or topic.watermark else label,
     )
     if derived:
         plain = {c.name: c.expression for c in node.columns}
         names = [*topic.order, *read]
         items = tuple(Item(name, derived.get(name) or plain[name]) for name in names)
-        node = Project(input=node, items=items, label="" if topic.watermark else label)
+        node = Project(
+            input=node, items=items, keys=topic.key_columns, label="" if topic.watermark else label
+        )
     if topic.watermark:
         time, delay = topic.watermark
         node = Watermark(input=node, time=time, delay=delay, label=label)
     return first_sent(node, topic, {*metadata}) if topic.deduplicate else node
+
+
+_KEY = "_key"
 
 
 def relay_of(view: ModelSpec, catalog: Catalog) -> ModelSpec:

@@ -84,7 +84,7 @@ def _topic(reader: ColumnReader, source: Any, shape: TopicShape) -> Topic:
         watermark=reader.watermark(
             shape.watermark or source.watermark,
             columns,
-            {**({key.name: key.type} if key else {}), "_timestamp": TIMESTAMP},
+            {**({key.name: key.type} if key and key.name else {}), "_timestamp": TIMESTAMP},
         ),
         on_bad_record=shape.on_bad_record or source.on_bad_record or "fail",
         deduplicate=deduplicate,

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from millstream.core.errors import did_you_mean
 from millstream.core.text import Location
-from millstream.core.types import STRING
+from millstream.core.types import STRING, Field, Row
 from millstream.formats.keys import KeyFormat, any_value, key_misfit
 from millstream.formats.options import text_of, wrong_options
 from millstream.formats.registry import (
@@ -51,7 +52,7 @@ def _usual_framing(shape: TopicShape | KeyShape) -> Framing:
 
 def read_key(
     reader: ColumnReader,
-    shape: KeyShape | str | None,
+    shape: KeyShape | str | list[str] | None,
     values: Encoding,
     topic: str,
     columns: Sequence[DeclaredColumn],
@@ -72,6 +73,10 @@ def read_key(
     registered = (
         RegistryUse(f"{topic}-key", location, format=values.name, key=True) if is_registered else None
     )
+    if isinstance(shape, list) and len(shape) < 2:
+        shape = next(iter(shape), None)
+    if isinstance(shape, list):
+        return _key_of_columns(reader, shape, columns, default, registered, location)
     if not isinstance(shape, KeyShape):
         if not shape:
             return None
@@ -107,6 +112,37 @@ def read_key(
         _check_type(reader, shape, key)
     _check_column(reader, key, column)
     return key
+
+
+def _key_of_columns(
+    reader: ColumnReader,
+    names: list[str],
+    columns: Sequence[DeclaredColumn],
+    encoding: Encoding,
+    schema: RegistryUse | None,
+    location: Location,
+) -> TopicKey | None:
+    """Return the key of rows of a database, whose fields are columns of the row."""
+    if not format_of(replace(encoding, single=False)).of_change:
+        message = "a list of columns is a key only in Debezium's topics"
+        message += f": the keys of this one are in {encoding.name}"
+        remedy = "name the column that holds the key: `key: {name: …, type: …, format: …}`"
+        reader.report_at(location, "MS107", message, remedy)
+        return None
+    by_name = {column.name.lower(): column for column in columns}
+    fields: list[Field] = []
+    for name in names:
+        column = by_name.get(name.lower())
+        if column is not None and column.type is not None and column.expression is None:
+            fields.append(Field(column.name, column.type))
+        elif schema is None or (column is not None and column.expression is not None):
+            message = f"the key has '{name}', which is not a column with a type"
+            example = f"add it to the columns: {{name: {name}, type: …}}"
+            remedy = did_you_mean(name, [other.name for other in columns if other is not column], example)
+            reader.report_at(location, "MS117", message, remedy)
+            return None
+    parts = tuple(names) if schema else tuple(field.name for field in fields)
+    return TopicKey("", Row(tuple(fields)), encoding, schema, parts=parts)
 
 
 def _key_column(

@@ -49,8 +49,11 @@ class TopicDefaults(Shape):
     """Keys that a source can set once for all of its topics."""
 
     key: Annotated[
-        KeyShape | str | None,
-        describe_key("the record's key as a column: a name, or {name, type, format, …}"),
+        KeyShape | str | list[str] | None,
+        describe_key(
+            "the record's key as a column: a name, or {name, type, format, …}; in Debezium's topics also a "
+            "list of the columns that identify a row"
+        ),
     ] = None
     format: Annotated[
         FormatName | None, describe_key(f"how values are encoded, by default {DEFAULT_FORMAT}")

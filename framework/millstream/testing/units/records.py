@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -15,6 +15,7 @@ from millstream.core.types import BINARY, STRING, Array, Field, Map, Row, Type
 from millstream.formats.keys import KeyFormat, written_key
 from millstream.formats.registry import DEFAULT, KEY, Encoding, format_of
 from millstream.formats.values import UnfitError, text_of
+from millstream.kafka.keys import key_columns
 from millstream.outputs.kinds import Sink
 from millstream.plan.nodes import Column
 from millstream.project.values import Project
@@ -69,21 +70,28 @@ class RecordEncoder:
         source = self.project.topic(relation)
         if source is None or source.key is None:
             return None
-        value = next((v for k, v in row.values.items() if k.lower() == source.key.name.lower()), None)
-        if value is None:
+        by_name = {name.lower(): value for name, value in row.values.items()}
+        values = [by_name.get(name.lower()) for name in source.key.columns]
+        if not any(value is not None for value in values):
             return None
+        value = dict(zip(source.key.parts, values, strict=True)) if source.key.parts else values[0]
         return KeyFormat(source.key.format, source.key.type).encode(_finite(value))
 
     def _value(self, relation: NodeId, row: GivenRow) -> bytes | None:
         catalog = self.relations.catalog
         topic = catalog.topics.get(relation)
         fields: Sequence[Column | Field] = topic.fields if topic else catalog.models[relation].columns
-        fields = (*fields, *format_of(self._encoding(relation)).of_change)
+        fields = (*fields, *format_of(self._encoding(relation)).of_change, *self._key_columns(relation))
         nullable = {column.name: column.nullable for column in fields}
         # A column that the test leaves out, and that can't be NULL, is left out of the value as well.
         values = {n: v for n, v in row.values.items() if n in nullable and (v is not None or nullable[n])}
         typed = [Field(column.name, column.type) for column in fields]
         return format_of(self._encoding(relation)).local.encode(_finite(values), typed)
+
+    def _key_columns(self, relation: NodeId) -> Iterator[Field]:
+        source = self.project.topic(relation)
+        for column in key_columns(source) if source else ():
+            yield Field(column.name, column.type or STRING, column.nullable)
 
     def _encoding(self, relation: NodeId) -> Encoding:
         catalog = self.relations.catalog

@@ -9,6 +9,7 @@ from millstream.core.types import Type
 from millstream.formats.registry import format_of
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.from_sql.plan import StandIn, streamed_versions, traits_of_models
+from millstream.plan.from_sql.topics import topic_node
 from millstream.plan.from_sql.versions import stored_versions
 from millstream.plan.nodes import Column
 from millstream.testing.units.values import DELETED, HEADERS
@@ -59,7 +60,12 @@ class UnitRelations:
         if topic is not None:
             columns = _typed((topic.key,) if topic.key else ()) | _typed(topic.fields)
             columns |= {column.name: column.type for column in format_of(topic.format).of_change}
-            derived = {name: ", ".join(sorted(derivation.columns)) for name, derivation in topic.derived}
+            columns |= _typed(tuple(topic_node(topic).column(name) for name in topic.key_columns))
+            derived = {
+                name: ", ".join(sorted(derivation.columns))
+                for name, derivation in topic.derived
+                if name not in topic.key_columns
+            }
             topics = topic.topics if topic.several else ()
             metadata = (*RECORD, *((DELETED,) if streamed else ()), *(["_topic"] if topics else []))
             return UnitRelation(id_, columns, derived, metadata, topics, topic.pattern)

@@ -212,7 +212,7 @@ class _Comparison(Struct, frozen=True):
             source = self.context.project.topic(relation)
             model = self.context.relations.catalog.models.get(relation)
             if source is not None and source.key is not None:
-                keys[relation] = (source.key.name,)
+                keys[relation] = source.key.columns
             elif model is not None:
                 keys[relation] = model.keys or self.context.relations.traits[relation].keys
         return keys

@@ -2,7 +2,9 @@
 
 from inspect import cleandoc
 
-from engine.test_debezium_on_kafka import CHANGES, CUSTOMERS, SOURCES
+import pytest
+from engine.test_debezium_on_kafka import CHANGES, CUSTOMERS, IN_AVRO, KEYED, OF_PAIRS, PAIRS, SOURCES, pin
+from support.debezium import Recorded
 from support.spark import SPARK_WARNINGS
 
 pytestmark = SPARK_WARNINGS
@@ -36,3 +38,34 @@ def test_rows_and_what_happened_to_them(shop):
           expect: [{id: 1, op: c, changes: 1}, {id: 1, op: d, changes: 1}]
     """)
     assert [verdict.diagnostics for verdict in verdicts] == [(), ()]
+
+
+def of_pairs(source):
+    return f"""
+        - name: rows_of_a_key_with_two_columns
+          model: pairs_kept
+          steps:
+            - given:
+                - input: source('shop', '{source}')
+                  rows: [{{shop: eu, number: 1, word: a}}, {{shop: eu, number: 2, word: b}}]
+              expect: [{{shop: eu, number: 1, word: a}}, {{shop: eu, number: 2, word: b}}]
+            - given:
+                - input: source('shop', '{source}')
+                  rows: [{{shop: eu, number: 1, word: c, _op: u}}, {{shop: eu, number: 2, _op: d}}]
+              expect: [{{shop: eu, number: 1, word: c}}, {{shop: eu, number: 2, _deleted: true}}]
+    """
+
+
+@pytest.mark.parametrize("avro", [True, False])
+def test_rows_whose_key_has_two_columns(shop, avro):
+    model = PAIRS.replace(", note", "") if avro else OF_PAIRS["stored"]
+    for path, text in {"shop.yml": IN_AVRO if avro else KEYED, "pairs_kept.sql": model}.items():
+        (shop.root / "models" / path).write_text(cleandoc(text) + "\n")
+    if avro:
+        recorded = Recorded("postgres")
+        for table in ("kinds", "pairs"):
+            for part in ("key", "value"):
+                schema = recorded.avro_schema(recorded.of(table)[0], part)
+                pin(shop.root, f"postgres.public.{table}-{part}", schema)
+    (verdict,) = shop.judged(of_pairs("pairs" if avro else "postgres"))
+    assert verdict.diagnostics == ()

@@ -2,10 +2,8 @@ package millstream.codecs.avro;
 
 import java.time.ZoneId;
 import java.util.List;
-import java.util.Objects;
 import millstream.codecs.BadValue;
 import millstream.codecs.ChangeColumns;
-import millstream.codecs.Decoder;
 import org.apache.avro.Resolver;
 import org.apache.avro.Schema;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -21,34 +19,22 @@ import org.apache.spark.unsafe.types.UTF8String;
  * Decodes a change of a row as Debezium's connectors write it in Avro. Columns are those of the row
  * after the change, or of a deleted row before it.
  */
-public final class DebeziumAvro implements Decoder.Format {
+public final class DebeziumAvro extends DebeziumAvroFormat {
   private static final long serialVersionUID = 1;
-  private final StructType fields;
-  private final ZoneId zone;
-  private final DebeziumWriters writers;
   private transient ChangeColumns columns;
   private transient DebeziumValues values;
 
   public DebeziumAvro(StructType fields, ZoneId zone, List<String> settings) {
-    this.fields = fields;
-    this.zone = zone;
-    writers = new DebeziumWriters(settings);
-    prepare(); // fails if a column is not of the schema's type
+    super(fields, zone, settings);
   }
 
-  private void prepare() {
+  @Override
+  protected DebeziumWriters.Resolved resolved() {
     columns = new ChangeColumns(fields);
     Schema envelope = writers.reader();
     Schema row = DebeziumValues.withoutNull(envelope.getField("after").schema());
     values = new DebeziumValues(row, columns.row, zone);
-  }
-
-  @Override
-  public Object[] decode(byte[] value) throws BadValue {
-    if (columns == null) {
-      prepare();
-    }
-    return writers.read(value, Envelope::new);
+    return Envelope::new;
   }
 
   /** Reads the fields of a change in the writer's order. */
@@ -185,18 +171,5 @@ public final class DebeziumAvro implements Decoder.Format {
     return type instanceof StringType
         ? UTF8String.fromString(value.toString())
         : ((Number) value).longValue();
-  }
-
-  @Override
-  public boolean equals(Object other) {
-    return other instanceof DebeziumAvro that
-        && fields.equals(that.fields)
-        && zone.equals(that.zone)
-        && writers.equals(that.writers);
-  }
-
-  @Override
-  public int hashCode() {
-    return Objects.hash(fields, zone, writers);
   }
 }

@@ -2,10 +2,7 @@ package millstream.codecs.avro;
 
 import java.time.ZoneId;
 import java.util.List;
-import java.util.Objects;
 import millstream.codecs.BadColumns;
-import millstream.codecs.BadValue;
-import millstream.codecs.Decoder;
 import org.apache.avro.Schema;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.StructField;
@@ -15,21 +12,15 @@ import org.apache.spark.sql.types.StructType;
  * Decodes the key of a change in Avro: a record with the columns of the table's key. The only field
  * is a struct of these columns, or the value of the only one.
  */
-public final class DebeziumAvroKey implements Decoder.Format {
+public final class DebeziumAvroKey extends DebeziumAvroFormat {
   private static final long serialVersionUID = 1;
-  private final StructType fields;
-  private final ZoneId zone;
-  private final DebeziumWriters writers;
-  private transient DebeziumValues values;
 
   public DebeziumAvroKey(StructType fields, ZoneId zone, List<String> settings) {
-    this.fields = fields;
-    this.zone = zone;
-    writers = new DebeziumWriters(settings);
-    prepare();
+    super(fields, zone, settings);
   }
 
-  private void prepare() {
+  @Override
+  protected DebeziumWriters.Resolved resolved() {
     Schema row = writers.reader();
     StructField field = fields.apply(0);
     StructType columns =
@@ -37,24 +28,15 @@ public final class DebeziumAvroKey implements Decoder.Format {
             ? (StructType) field.dataType()
             : new StructType()
                 .add(row.getFields().get(0).name(), field.dataType(), field.nullable());
-    values = new DebeziumValues(row, columns, zone);
-  }
-
-  @Override
-  public Object[] decode(byte[] value) throws BadValue {
-    if (values == null) {
-      prepare();
-    }
-    return writers.read(
-        value,
-        action -> {
-          DebeziumValues.Rows rows = values.rows(action);
-          return in -> {
-            Object[] row = rows.read(in);
-            in.end();
-            return key(row);
-          };
-        });
+    DebeziumValues values = new DebeziumValues(row, columns, zone);
+    return action -> {
+      DebeziumValues.Rows rows = values.rows(action);
+      return in -> {
+        Object[] key = rows.read(in);
+        in.end();
+        return key(key);
+      };
+    };
   }
 
   private Object[] key(Object[] columns) {
@@ -65,18 +47,5 @@ public final class DebeziumAvroKey implements Decoder.Format {
             ? new GenericInternalRow(java.util.Arrays.copyOf(columns, columns.length - 1))
             : columns[0];
     return new Object[] {bad == null ? key : null, bad};
-  }
-
-  @Override
-  public boolean equals(Object other) {
-    return other instanceof DebeziumAvroKey that
-        && fields.equals(that.fields)
-        && zone.equals(that.zone)
-        && writers.equals(that.writers);
-  }
-
-  @Override
-  public int hashCode() {
-    return Objects.hash(fields, zone, writers);
   }
 }
