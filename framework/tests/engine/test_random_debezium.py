@@ -21,7 +21,8 @@ pytestmark = SPARK_WARNINGS
 COUNT = int(os.environ.get("MILLSTREAM_DEBEZIUM", "600"))
 SEED = int(os.environ.get("MILLSTREAM_DEBEZIUM_SEED", "0"))
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-TABLES = ("customers", "orders", "items")
+KEYS = {"customers": ("id",), "orders": ("id",), "items": ("half", "id")}
+TABLES = tuple(KEYS)
 SOURCES = """
 sources:
   - name: shop
@@ -33,9 +34,10 @@ COLUMNS = """
       - name: %s%s
         topic: %s
         table: true%s
-        key: id
+        key: [%s]
         columns:
           - {name: id, type: bigint, nullable: false}
+          - {name: half, type: int}
           - {name: name, type: string}
           - {name: day, type: date}
           - {name: at, type: timestamp}
@@ -44,12 +46,12 @@ COLUMNS = """
 """
 KINDS = {"": "", "_versions": "\n        versions: all"}
 TABLE_MODEL = """
-    {{ config(materialized='table', unique_key='id') }}
-    select id, name, day, at, price, owner from {{ source('shop', '%s') }}
+    {{ config(materialized='table', unique_key=%s) }}
+    select half, id, name, day, at, price, owner from {{ source('shop', '%s') }}
 """
 VERSIONS_MODEL = """
-    {{ config(materialized='table', unique_key=['id', 'valid_from']) }}
-    select id, name, day, at, price, owner, valid_from, valid_to from {{ source('shop', '%s_versions') }}
+    {{ config(materialized='table', unique_key=%s) }}
+    select half, id, name, day, at, price, owner, valid_from, valid_to from {{ source('shop', '%s_versions') }}
 """
 JOINED = """
     {{ config(materialized='table', unique_key='owner') }}
@@ -61,6 +63,7 @@ JOINED = """
 """
 SCHEMA = (
     field("id", "int64", optional=False),
+    field("half", "int32"),
     field("name", "string"),
     field("day", "int32", "io.debezium.time.Date"),
     field("at", "int64", "io.debezium.time.MicroTimestamp"),
@@ -89,6 +92,7 @@ class Connector:
 
         return {
             "id": number,
+            "half": number % 2,
             "name": maybe(self.random.choice(["Zoë", "", "a b", '"x"', "1234"])),
             "day": maybe(date(1970, 1, 1) + timedelta(days=self.random.randint(-9000, 30000))),
             "at": maybe(EPOCH + timedelta(microseconds=self.random.randint(-(10**15), 3 * 10**15))),
@@ -111,12 +115,13 @@ class Connector:
         source |= {"ts_ms": micros // 1000, "ts_us": micros, "ts_ns": micros * 1000}
         self.history[table].append((self.committed, number, after))
         before = before and self.encoded(before)
+        key = {name: number % 2 if name == "half" else number for name in KEYS[table]}
         if before and self.postgres:
-            before = {"id": number} if op == "d" else None
+            before = key if op == "d" else None
         value = change(op, after and self.encoded(after), before, source)
-        key = {"id": number}
         if self.schemas:
-            value, key = with_schema(value, *SCHEMA), key_with_schema(key, SCHEMA[0])
+            of_key = [column for column in SCHEMA if column["field"] in key]
+            value, key = with_schema(value, *SCHEMA), key_with_schema(key, *of_key)
         self.written[table].append((text(key), text(value)))
         if op == "d" and (self.postgres or self.random.random() < 0.5):
             self.written[table].append((text(key), None))
@@ -176,13 +181,15 @@ def run_rounds(root, broker, spark, rounds, count, *, schemas, postgres):
     random = Random(f"{SEED}:{schemas}:{postgres}")
     connector = Connector(random, schemas=schemas, postgres=postgres)
     shop = Shop(root, broker)
-    topics = [(table, more, table, how) for table in TABLES for more, how in KINDS.items()]
+    topics = [
+        (table, more, table, how, ", ".join(KEYS[table])) for table in TABLES for more, how in KINDS.items()
+    ]
     shop.write(
         "models/sources.yml", SOURCES + "".join(COLUMNS.strip("\n") % topic + "\n" for topic in topics)
     )
     for table in TABLES:
-        shop.model(f"kept_{table}", TABLE_MODEL % table)
-        shop.model(f"{table}_history", VERSIONS_MODEL % table)
+        shop.model(f"kept_{table}", TABLE_MODEL % (list(KEYS[table]), table))
+        shop.model(f"{table}_history", VERSIONS_MODEL % ([*KEYS[table], "valid_from"], table))
     shop.model("joined", JOINED)
     create_topics(broker, *TABLES)
     sent = dict.fromkeys(TABLES, 0)
