@@ -55,6 +55,8 @@ class ViewFeed(Struct, frozen=True):
     columns: str
     """As DDL."""
     batches: tuple[tuple[Row, ...], ...]
+    computed: tuple[str, ...] = ()
+    """Columns that are computed from those of a row, as SQL."""
 
 
 class LookupRows(Struct, frozen=True):
@@ -63,6 +65,7 @@ class LookupRows(Struct, frozen=True):
     view: str
     columns: str
     rows: tuple[Row, ...]
+    computed: tuple[str, ...] = ()
 
 
 class ReferenceTopic(Struct, frozen=True):
@@ -133,7 +136,8 @@ def as_batch(spark: SparkSession, trial: Trial, log: str, stored: Stored | None 
         session = spark.newSession()
         for feed in trial.feeds:
             rows = [row for batch in feed.batches for row in batch]
-            rows_to_frame(session, rows, feed.columns).createOrReplaceTempView(feed.view)
+            frame = rows_to_frame(session, rows, feed.columns)
+            frame.selectExpr("*", *feed.computed).createOrReplaceTempView(feed.view)
         return TrialResult(
             tuple(batch_outputs(_rows(session, trial), trial.query, 0, {} if stored is None else stored))
         )
@@ -245,13 +249,15 @@ def _stream(
             # by the dates of files would remove it before Spark reads it.
             os.utime(file, (began + number, began + number))
         reader = session.readStream.schema(feed.columns).option("maxFilesPerTrigger", 1)
-        reader.parquet(str(input_folder)).createOrReplaceTempView(feed.view)
+        frame = reader.parquet(str(input_folder))
+        frame.selectExpr("*", *feed.computed).createOrReplaceTempView(feed.view)
 
 
 def _at_rest(session: SparkSession, project: Project, relation: AtRest) -> None:
     match relation:
-        case LookupRows(view=view, columns=columns, rows=rows):
-            rows_to_frame(session, rows, columns).createOrReplaceTempView(view)
+        case LookupRows(view=view, columns=columns, rows=rows, computed=computed):
+            frame = rows_to_frame(session, rows, columns)
+            frame.selectExpr("*", *computed).createOrReplaceTempView(view)
         case ReferenceTopic(view=view):
             _newest(session, project, relation).createOrReplaceTempView(view)
         case OwnSeed(view=view, name=name):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from millstream.core.expressions import quote_name, render_sql
 from millstream.core.node_id import NO_NODE, NodeId
 from millstream.core.types import Type
 from millstream.formats.registry import format_of
@@ -70,11 +71,11 @@ class UnitRelations:
             metadata = (*RECORD, *((DELETED,) if streamed else ()), *(["_topic"] if topics else []))
             return UnitRelation(id_, columns, derived, metadata, topics, topic.pattern)
         if (source := self.catalog.row_sources.get(id_)) is not None:
-            if source.unique_by:
-                return UnitRelation(id_, _typed(source.columns), metadata=(DELETED,))
             derived = {name: ", ".join(sorted(derivation.columns)) for name, derivation in source.derived}
-            read = (*source.columns, *source.metadata)
-            return UnitRelation(id_, _typed(tuple(c for c in read if c.name not in derived)), derived)
+            read = source.columns if source.unique_by else (*source.columns, *source.metadata)
+            metadata = (DELETED,) if source.unique_by else ()
+            columns = _typed(tuple(column for column in read if column.name not in derived))
+            return UnitRelation(id_, columns, derived, metadata)
         if id_ in self.catalog.models:
             spec = self.catalog.models[id_]
             deletes = spec.materialization.table is not None and spec.materialization.table.delete_by
@@ -87,16 +88,27 @@ class UnitRelations:
         return None
 
     def stored(self, id_: NodeId) -> tuple[tuple[Column, ...], tuple[str, ...]] | None:
-        """Return the columns and keys of rows that a test gives as a table has them; None for records."""
+        """Return the columns and keys of rows that a test gives as a table has them; None for records.
+
+        Those of a source have no columns that are `computed`.
+        """
         if (topic := self.catalog.topics.get(id_)) is not None:
             versions = stored_versions(topic, at_rest=False)
             return (versions.columns, versions.keys) if topic.versions else None
         if (source := self.catalog.row_sources.get(id_)) is not None:
-            return (*source.columns, *source.metadata), source.unique_by
+            derived = dict(source.derived)
+            read = (*source.columns, *source.metadata)
+            return tuple(column for column in read if column.name not in derived), source.unique_by
         if (seed := self.catalog.seeds.get(id_)) is not None:
             return seed.columns, ()
         model = self.catalog.models[id_]
         return model.columns, model.keys
+
+    def computed(self, id_: NodeId) -> tuple[str, ...]:
+        """Return the columns that are computed from those which a test gives, as SQL."""
+        source = self.catalog.row_sources.get(id_)
+        derived = () if source is None else source.derived
+        return tuple(f"{render_sql(expression)} as {quote_name(name)}" for name, expression in derived)
 
 
 def _typed(columns: tuple[Column, ...]) -> dict[str, Type]:

@@ -175,7 +175,8 @@ class UnitTestRun:
             columns, deletes = stored[0], isinstance(source, ChangesRead)
             arrow = [arrow_rows(batch_rows, columns, deletes=deletes) for batch_rows in rows]
             names = f"{columns_to_ddl(columns)}, {DELETED} boolean" if deletes else columns_to_ddl(columns)
-            feeds.append(ViewFeed(source.view, names, tuple(arrow)))
+            computed = self.context.relations.computed(source.relation)
+            feeds.append(ViewFeed(source.view, names, tuple(arrow), computed))
         return tuple(feeds)
 
     def _all_at_rest(self, query: Query, visible: Sequence[MicroBatch]) -> tuple[AtRest, ...]:
@@ -198,7 +199,8 @@ class UnitTestRun:
         columns, keys = stored
         if keys:
             rows = _newest_given(rows, keys)
-        return LookupRows(view, columns_to_ddl(columns), arrow_rows(rows, columns, deletes=False))
+        arrow = arrow_rows(rows, columns, deletes=False)
+        return LookupRows(view, columns_to_ddl(columns), arrow, self.context.relations.computed(relation))
 
     # -- the output
 
