@@ -6,6 +6,7 @@ import json
 import tempfile
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 
 from support.runs import built, create_topics, errors, job_of, received, send, table_rows
 
@@ -19,6 +20,9 @@ from streaming.query_runner import Arrived, Record, RunResult
 from streaming.running import Records, differences
 from streaming.shapes import Lookup, Model, Project
 from streaming.texts import write
+
+if TYPE_CHECKING:
+    from streaming.row_inputs import RowInputs
 
 
 def fits(project: Project) -> bool:
@@ -42,29 +46,46 @@ def build_in_parts(
     target: str,
     seed: int,
     builds: int = 3,
+    inputs: RowInputs | None = None,
 ) -> list[str]:
-    """Build a project several times, with and without fast paths in turns; return what differs."""
+    """Build a project several times, with and without fast paths in turns; return what differs.
+
+    Its sources are topics, or what `inputs` keeps.
+    """
     random = Random(f"builds {seed}")
     create_topics(bootstrap, *all_records, partitions=1)
+    with_rows = {s.name: s for s in project.sources if inputs is not None and inputs.takes(s)}
+    for source in with_rows.values():
+        inputs.create(source)
     starts: dict[str, list[int]] = {}
+    came: dict[str, list[int]] = {source.id: [] for source in with_rows.values()}
     left = {name: list(records) for name, records in all_records.items()}
     for number in range(builds):
-        write(root, project, fast_paths=("on", "off")[(number + seed) % 2])
+        write(root, project, fast_paths=("on", "off")[(number + seed) % 2], inputs=inputs)
         for name, records in left.items():
             # What is looked up comes first, as a whole.
             sends_all = number == builds - 1 or project.by_name[name].table
             count = len(records) if sends_all else random.randint(0, len(records))
-            send(bootstrap, {name: [(record.key, record.value) for record in records[:count]]})
+            if source := with_rows.get(name):
+                if count:
+                    inputs.write(source, records[:count])
+                came[source.id] += [number for record in records[:count] if record.key != b"bad"]
+            else:
+                send(bootstrap, {name: [(record.key, record.value) for record in records[:count]]})
             del records[:count]
         _, events = built(root, spark, target=target)
         if failed := errors(events):
             return [f"refused at run time: {diagnostic.code} {diagnostic.message}" for diagnostic in failed]
         for query, folder in _checkpoints(root, target).items():
             starts.setdefault(query, []).append(_done(folder))
-    result = _Read(root, bootstrap, project, target, starts).result
-    oracle = Oracle(project, all_records)
+    result = _Read(root, bootstrap, project, target, starts, came).result
+    # Nothing of a line that is no JSON is stored or sent.
+    records = {
+        n: [r for r in those if n not in with_rows or r.key != b"bad"] for n, those in all_records.items()
+    }
+    oracle = Oracle(project, records)
     makers = {model.id: maker for model in project.models if (maker := result.maker(model.id))}
-    return differences(project, oracle, expected(oracle, result.arrived, makers), result, all_records)
+    return differences(project, oracle, expected(oracle, result.arrived, makers), result, records)
 
 
 def _checkpoints(root: Path, target: str) -> dict[str, Path]:
@@ -92,7 +113,13 @@ class _Read:
     """What builds have stored, and which records were in which micro-batch, by Spark's logs of offsets."""
 
     def __init__(
-        self, root: Path, bootstrap: str, project: Project, target: str, starts: dict[str, list[int]]
+        self,
+        root: Path,
+        bootstrap: str,
+        project: Project,
+        target: str,
+        starts: dict[str, list[int]],
+        came: dict[str, list[int]],
     ) -> None:
         self.project = project
         job = job_of(root, target=target)
@@ -113,6 +140,9 @@ class _Read:
             arrived = Arrived(batches=_done(folders[name]), starts=starts[name][:-1])
             for read in query.topic_reads:
                 arrived.parts[read.relation] = self._parts(name, read.relation, read.stream)
+            for relation in {source.relation for source in query.sources} & came.keys():
+                # The first batch of a build reads all files or versions that are new.
+                arrived.parts[relation] = [[0, *starts[name]][build] for build in came[relation]]
             self.result.arrived[name] = arrived
 
     def _batch(self, query: str, topic: str, partition: int, offset: int) -> int:

@@ -1,7 +1,7 @@
-"""A few random projects through real builds, on Kafka and Delta."""
+"""A few random projects through real builds, on Kafka and Delta; also with files or tables instead of topics."""
 
 from functools import cache
-from itertools import islice
+from itertools import cycle, islice, product
 
 import pytest
 from support.long import STREAMED
@@ -10,10 +10,14 @@ from support.spark import SPARK_WARNINGS
 from streaming.builds import build_in_parts, fits, is_accepted
 from streaming.generator import project
 from streaming.records import generated_records
+from streaming.row_inputs import KINDS
 
 pytestmark = [pytest.mark.long, SPARK_WARNINGS]
 
 COUNT = max(2, min(10, STREAMED // 60 * 2))
+TARGETS = ("all_all", "none_off")
+WAYS = [*product(KINDS, TARGETS)] if STREAMED >= 60 else [*zip(KINDS, cycle(TARGETS), strict=False)]
+"""Of the sources and the target; with few projects, only one target for each kind."""
 
 
 @cache
@@ -27,7 +31,7 @@ def seeds() -> list[int]:
 def test_a_project_in_several_builds(tmp_path, broker, first_spark, index):
     seed = seeds()[index]
     generated_project = project(seed)
-    target = ["all_all", "none_off"][index % 2]
+    target = TARGETS[index % 2]
     assert (
         build_in_parts(
             tmp_path,
@@ -38,5 +42,18 @@ def test_a_project_in_several_builds(tmp_path, broker, first_spark, index):
             target,
             seed,
         )
+        == []
+    )
+
+
+@pytest.mark.parametrize("index", range(COUNT // 2))
+@pytest.mark.parametrize(("kind", "target"), WAYS)
+def test_a_project_over_files_or_tables(tmp_path, broker, first_spark, kind, index, target):
+    seed = seeds()[index]
+    generated_project = project(seed)
+    records = generated_records(generated_project, seed)
+    inputs = KINDS[kind](tmp_path)
+    assert (
+        build_in_parts(tmp_path, broker, first_spark, generated_project, records, target, seed, inputs=inputs)
         == []
     )

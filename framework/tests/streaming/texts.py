@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from streaming.shapes import (
     SECOND,
@@ -24,6 +25,9 @@ from streaming.shapes import (
     instant,
 )
 
+if TYPE_CHECKING:
+    from streaming.row_inputs import RowInputs
+
 TYPES = {"s": "string", "i": "bigint", "t": "timestamp"}
 _FUNCTIONS = '''
 def doubled(value: int | None) -> int:
@@ -33,22 +37,24 @@ def doubled(value: int | None) -> int:
 _OUTPUTS = [("all", "all"), ("none", "off"), ("all", "off"), ("none", "all")]
 
 
-def write(folder: Path, project: Project, *, fast_paths: str = "on") -> Path:
-    """Write a project that has a target for each way to optimize and to group."""
+def write(folder: Path, project: Project, *, fast_paths: str = "on", inputs: RowInputs | None = None) -> Path:
+    """Write a project that has a target for each way to optimize and to group.
+
+    Its sources are topics, or what `inputs` keeps.
+    """
+    more = {"fast_paths": fast_paths} | ({} if inputs is None else inputs.target)
     files = {
         "pyproject.toml": '[project]\nname = "shop"\nversion = "1"\n[tool.millstream]\nname = "shop"\n',
         "profiles.yml": json.dumps(
             {
                 "shop": {
                     "target": "all_all",
-                    "outputs": {f"{o}_{g}": _target(o, g) | {"fast_paths": fast_paths} for o, g in _OUTPUTS},
+                    "outputs": {f"{o}_{g}": _target(o, g) | more for o, g in _OUTPUTS},
                 }
             }
         ),
         "macros/functions.py": _FUNCTIONS,
-        "models/sources.yml": json.dumps(
-            {"sources": [{"name": "shop", "topics": [_topic(s, project.bad) for s in project.sources]}]}
-        ),
+        "models/sources.yml": json.dumps({"sources": [{"name": "shop", **_sources(project, inputs)}]}),
     }
     for seed in project.seeds:
         lines = [",".join(seed.columns), *(",".join(map(str, row)) for row in seed.rows)]
@@ -67,6 +73,22 @@ def _target(optimization: str, grouping: str) -> dict[str, str]:
     return {"optimization": optimization, "grouping": grouping, "master": "local[2]", "kafka": "embedded"}
 
 
+def _sources(project: Project, inputs: RowInputs | None) -> dict[str, list[dict[str, object]]]:
+    sources: dict[str, list[dict[str, object]]] = {}
+    for source in project.sources:
+        if inputs is not None and inputs.takes(source):
+            declared = inputs.declared(source) | _watermark(source)
+            sources.setdefault(inputs.key, []).append(declared)
+        else:
+            sources.setdefault("topics", []).append(_topic(source, project.bad))
+    return sources
+
+
+def _watermark(source: Source) -> dict[str, object]:
+    delay = {"column": source.time, "delay": f"{source.delay} seconds"}
+    return {"watermark": delay} if source.time else {}
+
+
 def _topic(source: Source, bad: str) -> dict[str, object]:
     columns = [{"name": n, "type": TYPES[k]} for n, k in source.columns.items() if n != source.key]
     message: dict[str, object] = {
@@ -77,9 +99,7 @@ def _topic(source: Source, bad: str) -> dict[str, object]:
     }
     if source.table:
         message["table"] = True
-    if source.time:
-        message["watermark"] = {"column": source.time, "delay": f"{source.delay} seconds"}
-    return message
+    return message | _watermark(source)
 
 
 def _tests(model: Model) -> dict[str, object]:
