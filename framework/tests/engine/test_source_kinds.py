@@ -4,13 +4,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.kinds import LAKE, parquet_folders  # noqa: F401 - a fixture
-from support.running import running
 from support.runs import built, errors, job_of, statuses, table_rows
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.node_id import NodeId
 from millstream.deploy.planning.intents import Apply, FullRefresh
-from millstream.deploy.values import BatchCompleted, DiagnosticEvent, SetupStep, TableCompared
+from millstream.deploy.values import DiagnosticEvent, SetupStep, TableCompared
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
 from millstream.ops.lag import topic_lags
@@ -106,17 +105,6 @@ def test_tables_are_rebuilt_from_all_files(lake, first_spark):
     assert totals(lake) == {"ann": (2, 5.0), "bob": (1, 8.0)}
     assert ["can end where" in event.less for event in events if isinstance(event, TableCompared)] == [True]
     assert len(table_rows(lake.root, "model.latest")) == 3
-
-
-@pytest.mark.long
-def test_a_run_reads_files_as_they_come(lake, first_spark):
-    lake.model("totals", TOTALS)
-    write_file(lake, "one", (1, "ann", 2.5))
-    with running(lake.root, first_spark) as run:
-        run.until(lambda: run.of(BatchCompleted))
-        write_file(lake, "two", (2, "ann", 1.5))
-        run.until(lambda: sum(event.batch.rows for event in run.of(BatchCompleted)) >= 4)
-    assert totals(lake) == {"ann": (2, 8.0)}
 
 
 def test_a_model_is_computed_over_the_files(lake, first_spark):

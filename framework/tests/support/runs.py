@@ -20,11 +20,11 @@ from millstream.runner.commands.build import build_models
 from millstream.stores.delta.folder import delta_folder
 
 
-def job_of(root, *, target=None, tests=True, **options):
+def job_of(root, *, target=None, tests=True, environment=None, **options):
     compiled = compile_project(root, target=target)
     errors = [diagnostic for diagnostic in compiled.diagnostics if diagnostic.severity == "error"]
     assert not errors, errors
-    project = load_project(root, target, None, None)
+    project = load_project(root, target, None, None, environment)
     topology = compiled_topology(compiled, tests=tests)
     lock = (
         None
@@ -139,9 +139,10 @@ def headers(message):
     return {name: value.decode() for name, value in message.headers() or ()}
 
 
-def table_rows(root, relation, target=None):
+def table_rows(root, relation, target=None, environment=None):
     """Return the rows of a state table."""
-    location = delta_folder(load_project(root, target, None, None).target, root).read(NodeId.parse(relation))
+    project = load_project(root, target, None, None, environment)
+    location = delta_folder(project.target, root).read(NodeId.parse(relation))
     return DeltaTable(location).to_pyarrow_table().to_pylist()
 
 
