@@ -132,6 +132,8 @@ class History(Struct, frozen=True):
     """What it reads them by, such as the path of a folder."""
     until: str = ""
     """The time of the topic's first record; empty if the history's offsets say where it ends."""
+    offsets: dict[int, int] = {}
+    """By partition, an offset before which no record is missing, whatever the history has."""
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -29,6 +29,10 @@ def orders(shop):
 def test_it_compiles_and_is_explained_and_documented(orders, run):
     assert run("compile").code == 0
     assert "topic orders after delta lake/orders" in run("explain", "cities").out
+    file = orders / "models/orders.yml"
+    file.write_text(SHOP.replace("{delta_table: lake/orders}", "{iceberg_table: shop.old, catalog: lake}"))
+    assert "topic orders after iceberg lake shop.old" in run("explain", "cities").out
+    file.write_text(SHOP)
     assert "source.shop.orders.city" in run("lineage", "cities.city").out
     assert run("docs", "generate").code == 0
     manifest = json.loads((orders / "target/manifest.json").read_text())
@@ -45,6 +49,9 @@ def test_it_compiles_and_is_explained_and_documented(orders, run):
         ("{delta_table: lake/orders}", "{delta_table: a, files: b}", "the history of 'orders' has two places", "{delta_table: a}"),
         ("lake/orders}", "s3://lake}", "'s3://lake' is not a folder of this machine", "lake}"),
         ("lake/orders}", "lake, until: soon}", "'soon'", "lake, until: 2026-01-01}"),
+        ("lake/orders}", "lake, catalog: lake}", "'catalog' is the catalog of an Iceberg table", "lake}"),
+        ("{delta_table: lake/orders}", "{delta_table: a, catalog: b}", "of an Iceberg table", "{iceberg_table: shop.a, catalog: b}"),
+        ("lake/orders}", "lake, offsets: {first: 1}}", "'first' is not a partition of 'orders'", "lake, offsets: {0: 1}}"),
         ("lake/orders}", "lake}\n        starting: latest", "says where the topic starts", "lake}"),
         ("lake/orders}", "lake}\n        table: true", "is a reference topic, which needs no history", "lake}"),
         ("lake/orders}", "lake}\n        deduplicate: position", "have no sender to deduplicate by", "lake}"),

@@ -28,25 +28,27 @@ def row(number):
     }
 
 
-def history_table(*numbers):
+def history_table(*numbers, partitions=1):
     columns = {name: [row(number)[name] for number in numbers] for name in row(0)}
     times = pa.array(columns["at"], pa.timestamp("us", "UTC"))
     return pa.table({
         **columns,
         "id": pa.array(columns["id"], pa.int32()),
         "at": times,
-        "_partition": pa.array([0] * len(numbers), pa.int32()),
-        "_offset": pa.array(numbers, pa.int64()),
+        "_partition": pa.array([number % partitions for number in numbers], pa.int32()),
+        "_offset": pa.array([number // partitions for number in numbers], pa.int64()),
         "_timestamp": times,
     })  # fmt: skip
 
 
-def append_history(shop, *numbers):
+def append_history(shop, *numbers, partitions=1, root=None):
     """Write events to a Delta table in two versions, the newer ones first."""
     half = len(numbers) // 2
     for part in (numbers[half:], numbers[:half]):
         if part:
-            write_deltalake(str(shop.root / FOLDER), history_table(*part), mode="append")
+            write_deltalake(
+                str((root or shop.root) / FOLDER), history_table(*part, partitions=partitions), mode="append"
+            )
 
 
 def write_history_file(shop, name, *numbers, without=()):
@@ -55,14 +57,21 @@ def write_history_file(shop, name, *numbers, without=()):
     pq.write_table(history_table(*numbers).drop_columns(list(without)), folder / f"{name}.parquet")
 
 
-def send_events(shop, *numbers):
-    """Send events, whose time is also that of their records."""
+def send_events(shop, *numbers, partitions=1, first=0, topic="events"):
+    """Send events, whose time is also that of their records, to as many partitions from a first one on."""
     producer = Producer({"bootstrap.servers": shop.bootstrap, "enable.idempotence": True})
     for number in numbers:
         event = row(number)
         value = json.dumps({**event, "at": event["at"].isoformat()})
         millis = int(event["at"].timestamp() * 1000)
-        queue_record(producer, "events", key=event["user"], value=value, timestamp=millis)
+        queue_record(
+            producer,
+            topic,
+            key=event["user"],
+            value=value,
+            timestamp=millis,
+            partition=first + number % partitions,
+        )
     assert producer.flush(30) == 0
 
 

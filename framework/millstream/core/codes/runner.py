@@ -9,7 +9,9 @@ MS687 A demo needs the local target
 MS646 The history of a topic does not fit the topic
     The topic no longer has the record after the last one of its `history`, so records between both are
     missing; or the history has records that the topic never had. This is checked when a query reads both for
-    the first time, before it reads anything.
+    the first time, before it reads anything. If nothing is missing that the history needs, `offsets` says so.
+    Or `--full-refresh` would remove a table of the project that is the history of a topic. See
+    [Old records of a topic](sources.md#old-records-of-a-topic).
 MS645 A table of a source can't be read further
     Another program writes the table, and a query can't go on with what that did: it deleted or changed rows,
     recreated the table, removed what the query had not read yet, or changed the type of a column. With

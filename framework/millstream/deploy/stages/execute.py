@@ -17,6 +17,7 @@ from millstream.deploy.planning.intents import resume_intent
 from millstream.deploy.planning.records import Deployed, QueryRecord
 from millstream.deploy.planning.stages import KeepPrevious, Reset, Stage, Swap, plan_stages
 from millstream.deploy.stages.apply import begin_apply, end_apply
+from millstream.deploy.stages.lost_histories import check_reset
 from millstream.deploy.stages.prepare import reset_query
 from millstream.kafka.clients import admin_of
 from millstream.kafka.environment_removal import remove_topics
@@ -51,10 +52,7 @@ def begin_stages(
     """Execute the stages before the first query."""
     applied = None
     named = {query.name: query for query in queries}
-    for stage in planned_stages:
-        if isinstance(stage, Reset):
-            # What can't be read again must not be removed.
-            engine.histories(named[stage.query])
+    check_reset(engine, [named[stage.query] for stage in planned_stages if isinstance(stage, Reset)])
     for stage in planned_stages:
         match stage:
             case Reset(query=name):

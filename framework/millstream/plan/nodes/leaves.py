@@ -19,7 +19,8 @@ def history_summary(history: str) -> str:
     """Return where older records are, for people: `delta data/orders until 2026-01-01`."""
     settings = json.loads(history)
     until = f" until {settings['until']}" if "until" in settings else ""
-    return f"{settings['kind']} {settings['path']}{until}"
+    address = settings.get("path") or f"{settings['catalog']} {settings['table']}"
+    return f"{settings['kind']} {address}{until}"
 
 
 class TopicScan(Node, frozen=True, eq=False, kw_only=True):

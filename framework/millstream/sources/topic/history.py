@@ -13,11 +13,12 @@ from millstream.project.columns import ColumnReader
 from millstream.project.values import DeclaredColumn, History, RowSource, Topic
 from millstream.sources.tables import check_folder
 from millstream.sources.topic.positions import Offsets
-from millstream.sources.topic.shapes import TopicShape
+from millstream.sources.topic.shapes import HistoryShape, TopicShape
 
 _KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "delta_table": ("delta", {}),
     "files": ("files", {"format": "parquet", "format_options": {}}),
+    "iceberg_table": ("iceberg", {}),
 }
 """By key: the kind of source that reads it, and its other settings."""
 
@@ -53,13 +54,33 @@ def read_history(
     named = [(key, path) for key in _KINDS if (path := getattr(history, key)) is not None]
     if len(named) != 1:
         message = f"the history of '{shape.name}' has {'two places' if named else 'no place'}"
-        remedy = "name one: `delta_table: …`, or `files: …` for a folder of Parquet files"
+        remedy = "name one: `delta_table: …`, `iceberg_table: …`, or `files: …` for a folder of Parquet files"
         reader.report_at(location, "MS108" if not named else "MS107", message, remedy)
         return None
     ((key, path),) = named
-    check_folder(reader, history, key)
     kind, settings = _KINDS[key]
-    return History(location, kind, {"path": path, **settings}, history.until or "")
+    address = {"path": path}
+    if history.catalog is None:
+        check_folder(reader, history, key)
+    elif kind == "iceberg":
+        address = {"catalog": history.catalog, "table": path}
+    else:
+        at_catalog = reader.location(history, "catalog")
+        remedy = "remove it, or name the table: `iceberg_table: shop.sales`"
+        reader.report_at(at_catalog, "MS107", "'catalog' is the catalog of an Iceberg table", remedy)
+    return History(
+        location, kind, {**address, **settings}, history.until or "", _offsets(reader, shape, history)
+    )
+
+
+def _offsets(reader: ColumnReader, shape: TopicShape, history: HistoryShape) -> dict[int, int]:
+    """Read offsets by partition."""
+    for partition in history.offsets:
+        if not partition.isdecimal():
+            message = f"'{partition}' is not a partition of '{shape.name}'"
+            remedy = "write the numbers of partitions, such as `offsets: {0: 100}`"
+            reader.report_at(reader.location(history, "offsets"), "MS107", message, remedy)
+    return {int(partition): n for partition, n in history.offsets.items() if partition.isdecimal()}
 
 
 def _misfits(

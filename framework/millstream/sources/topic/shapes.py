@@ -14,6 +14,7 @@ from millstream.project.shapes import (
     HintsShape,
     KeyShape,
     Names,
+    NotNegative,
     OnBadRecord,
     Positive,
     Rate,
@@ -36,6 +37,15 @@ class HistoryShape(Shape):
     files: Annotated[
         str | None, describe_key("a folder of Parquet files with the records, relative to the project")
     ] = None
+    iceberg_table: Annotated[
+        str | None,
+        describe_key(
+            "an Iceberg table with the records: its folder, relative to the project, or its name in `catalog`"
+        ),
+    ] = None
+    catalog: Annotated[
+        str | None, describe_key("the catalog of the Iceberg table: one of `catalogs` of the target")
+    ] = None
     until: Annotated[
         Time | None,
         describe_key(
@@ -43,6 +53,12 @@ class HistoryShape(Shape):
             "columns _partition and _offset say where the topic goes on"
         ),
     ] = None
+    offsets: Annotated[
+        dict[str, NotNegative],
+        describe_key(
+            "by partition, an offset before which no record is missing, although the history does not show it"
+        ),
+    ] = {}
 
 
 class TopicDefaults(Shape):
