@@ -11,9 +11,9 @@ from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.node_id import NodeId
 from millstream.deploy.handover.channel import listen_for_requests, run_of
 from millstream.deploy.handover.client import request_deploy
-from millstream.deploy.handover.values import DeployFinished, ProjectVersion, StepReport
+from millstream.deploy.handover.values import DeployFinished, ProjectVersion, StepReport, TableComparison
 from millstream.deploy.planning.intents import Apply
-from millstream.deploy.values import SetupStep
+from millstream.deploy.values import SetupStep, TableCompared
 from millstream.engine.spark.target_lock import target_lock
 from millstream.project.values import Target
 from millstream.queries.verdict import AcceptedModels
@@ -24,6 +24,8 @@ INTENT = Apply(
     {NodeId("model", "totals"): ["user"]},
     accepted=AcceptedModels(stored=frozenset({NodeId("model", "totals")})),
 )
+
+COMPARED = TableCompared(NodeId("model", "totals"), ("user",), 2)
 
 
 def address(root):
@@ -36,6 +38,7 @@ def test_a_request_arrives_as_it_was_sent_and_its_answers_come_back(tmp_path):
     def handle(request, caller):
         requests.append(request)
         caller.tell(StepReport("Spark", "4.2", done=True))
+        caller.tell(TableComparison(COMPARED))
         return DeployFinished(("totals",), ("odd",))
 
     with target_lock(tmp_path / ".millstream/local", "local"), listen_for_requests(LOCAL, tmp_path, handle):
@@ -48,7 +51,7 @@ def test_a_request_arrives_as_it_was_sent_and_its_answers_come_back(tmp_path):
         assert (tmp_path / ".millstream/local/run.json").stat().st_mode & 0o777 == 0o600
     assert requests[0].intent == INTENT
     assert requests[0].version == requests[1].version == VERSION
-    assert events == [SetupStep("Spark", "4.2", done=True)] * 2
+    assert events == [SetupStep("Spark", "4.2", done=True), COMPARED] * 2
     assert run_of(LOCAL, tmp_path) is None
 
 

@@ -22,6 +22,7 @@ from millstream.core.atomic import replace_file
 from millstream.core.decoding import from_json
 from millstream.core.encoding import to_json
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import decode_id
 from millstream.core.own_folder import make_folder
 from millstream.deploy.handover.values import Answer, DeployFinished, Handshake, Request, RequestRefused
 from millstream.engine.spark.target_lock import LOCK
@@ -37,7 +38,7 @@ _SILENT = 30.0
 """Seconds in which the request must follow; on a busy machine, a command waits for the processor, too."""
 _LOOK = 0.2
 """Seconds between two looks at whether another request is still handled."""
-_ANSWERS = msgspec.json.Decoder(Answer)
+_ANSWERS = msgspec.json.Decoder(Answer, dec_hook=decode_id)
 _LONGEST = 1 << 28
 """Bytes of a request."""
 
