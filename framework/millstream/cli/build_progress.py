@@ -25,6 +25,7 @@ from millstream.deploy.values import (
     LeftOut,
     QueryProgress,
     QueryStarted,
+    RangeReplaced,
     RunEnded,
     SetupStep,
     TableCompared,
@@ -87,6 +88,7 @@ class BuildProgress:
         """What to print below the line of each query: its data tests."""
         self.diagnostics: list[Diagnostic] = []
         self.compared: list[TableCompared] = []
+        self.replaced: list[RangeReplaced] = []
 
     def handle(self, event: Event) -> None:
         with self._lock:
@@ -110,6 +112,9 @@ class BuildProgress:
                 case TableCompared():
                     self.compared.append(event)
                     self._compared(event)
+                case RangeReplaced():
+                    self.replaced.append(event)
+                    self._replaced(event)
                 case DiagnosticEvent(diagnostic=diagnostic):
                     self._diagnostic(diagnostic)
 
@@ -237,6 +242,9 @@ class BuildProgress:
         self._line(
             "success", name, f"same {columns} as the running version in {count_of(result.rows, 'row')}"
         )
+
+    def _replaced(self, part: RangeReplaced) -> None:
+        self._line("success", part.model.name, part.text)
 
     def _diagnostic(self, diagnostic: Diagnostic) -> None:
         self.diagnostics.append(diagnostic)

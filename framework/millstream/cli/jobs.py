@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
 from click.exceptions import Exit
 from msgspec import structs
 
 from millstream.cli.environments import defer_unchanged
-from millstream.cli.options import CommonOptions, SelectionRequest, StateOptions
+from millstream.cli.options import CommonOptions, RangeOptions, SelectionRequest, StateOptions
 from millstream.cli.output import print_result
 from millstream.cli.project import (
     compile_valid,
@@ -18,6 +19,7 @@ from millstream.cli.project import (
     project_of,
     select_nodes,
 )
+from millstream.cli.times import parse_time
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.node_id import NodeId
 
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from millstream.compile.manifest import Compiled
     from millstream.deploy.planning.intents import Intent
     from millstream.deploy.values import Job
+    from millstream.project.values import Project
+    from millstream.queries.topology import Topology
     from millstream.queries.verdict import AcceptedModels
 
 _SHOWN = 8
@@ -40,12 +44,21 @@ _DEPRECATED = Diagnostic(
 
 
 def compiled_job(
-    common: CommonOptions, root: Path, request: SelectionRequest, changes: StateOptions, *, tests: bool = True
+    common: CommonOptions,
+    root: Path,
+    request: SelectionRequest,
+    changes: StateOptions,
+    *,
+    tests: bool = True,
+    part: RangeOptions | None = None,
 ) -> tuple[Compiled, Job, Sequence[Diagnostic]]:
     """Return the compiled project, its job, and diagnostics; end the command if there is nothing to do.
 
-    Without `tests`, rows are not checked by data tests before they are stored.
+    Without `tests`, rows are not checked by data tests before they are stored. With `part`, rows of its times
+    are computed again.
     """
+    if part is not None:
+        _check_range(part, changes)
     compiled = compile_valid(common, root)
     every = {id_ for id_, node in compiled.manifest.nodes.items() if node.kind == "model"}
     models, warnings = _select_models(common, compiled, request) if every else (frozenset(), ())
@@ -71,13 +84,17 @@ def compiled_job(
     before = read_results(root / project.settings.target_path, project.settings.name, project.target.title)
     topology = compiled_topology(compiled, before, tests=tests)
     lock = None if changes.regroup else local_lock(checkpoints_of(project.target, root))
+    selected = None if every <= models else models
+    intent = _intent(changes, rebuild, accepted)
+    if part is not None and part.requested:
+        intent = _with_ranges(intent, part, topology, project, selected)
     job = Job(
         project,
         topology,
         physical_of(topology, lock),
         lock,
-        None if every <= models else models,
-        intent=_intent(changes, rebuild, accepted),
+        selected,
+        intent=intent,
         manifest=manifest_file(compiled),
         wait=changes.wait,
     )
@@ -178,6 +195,38 @@ def _accepted(common: CommonOptions, compiled: Compiled, changes: StateOptions) 
                 raise MillstreamError(*empty_selection_errors(request, selection))
             ids[kind] = frozenset(selection.ids)
     return AcceptedModels(everything=changes.accept_forward, **ids)
+
+
+def _check_range(part: RangeOptions, changes: StateOptions) -> None:
+    if part.accept_fewer_rows and not part.requested:
+        raise click.UsageError("--accept-fewer-rows needs --from and --to")
+    if part.requested and None in {part.start, part.end}:
+        raise click.UsageError("a range needs both --from and --to")
+    if part.requested and (changes.rebuild or changes.full_refresh):
+        reason = "--rebuild and --full-refresh compute all rows again"
+        raise click.UsageError(f"{reason}: leave out --from and --to")
+
+
+def _with_ranges(
+    intent: Intent,
+    part: RangeOptions,
+    topology: Topology,
+    project: Project,
+    models: frozenset[NodeId] | None,
+) -> Intent:
+    """Return the intent with the ranges of the selected tables; raise if one can't be computed again."""
+    from zoneinfo import ZoneInfo
+
+    from millstream.deploy.planning.intents import Update
+    from millstream.deploy.planning.ranges import RequestedTimes, ranges_of
+
+    assert isinstance(intent, Update)
+    zone = ZoneInfo(project.target.settings.get("timezone", "UTC"))
+    start, end = (parse_time(text, zone) for text in (part.start, part.end) if text is not None)
+    if start >= end:
+        raise click.UsageError(f"--to {part.end} is not after --from {part.start}")
+    ranges = ranges_of(topology, project, models, RequestedTimes(start, end))
+    return structs.replace(intent, ranges=ranges, fewer_rows=part.accept_fewer_rows)
 
 
 def _intent(changes: StateOptions, rebuild: frozenset[NodeId], accepted: AcceptedModels) -> Intent:

@@ -77,6 +77,18 @@ class StateOptions(Struct, frozen=True):
     wait: bool = False
 
 
+class RangeOptions(Struct, frozen=True):
+    """The options that say which rows of append-only tables are computed again."""
+
+    start: str | None = None
+    end: str | None = None
+    accept_fewer_rows: bool = False
+
+    @property
+    def requested(self) -> bool:
+        return self.start is not None or self.end is not None
+
+
 class TestOptions(Struct, frozen=True):
     """The options that say which tests run with a build."""
 
@@ -267,6 +279,28 @@ def state_options(function: Function) -> Function:
         waits,
     )
     return _grouped(function, "changes", StateOptions, options)
+
+
+def range_options(function: Function) -> Function:
+    """Pass --from, --to and --accept-fewer-rows to a command as `part`."""
+    options = (
+        click.option(
+            "--from",
+            "start",
+            metavar="TIME",
+            help=(
+                "Then compute the rows of append-only tables again whose time is not before this one: a day, "
+                "or a time such as 2026-03-01T10:00:00Z; without a zone, it is in that of the target."
+            ),
+        ),
+        click.option("--to", "end", metavar="TIME", help="With --from: the time before which rows are."),
+        click.option(
+            "--accept-fewer-rows",
+            is_flag=True,
+            help="With --from: replace rows although topics no longer have the records of all of them.",
+        ),
+    )
+    return _grouped(function, "part", RangeOptions, options)
 
 
 def test_options(function: Function) -> Function:

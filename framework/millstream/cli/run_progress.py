@@ -39,6 +39,7 @@ from millstream.deploy.values import (
     QueryRunning,
     QueryStopped,
     QueryWaiting,
+    RangeReplaced,
     SetupStep,
     TableCompared,
     TopicEnds,
@@ -159,6 +160,8 @@ class RunProgress:
                 text = f"{name}: not compared: {less}" if less else f"{name}: same rows in both versions"
                 data = {"model": name, "columns": columns, "rows": rows, "why_not": less}
                 self._say("compared", text, data)
+            case RangeReplaced(model=model):
+                self._say("replaced", f"{model.name}: {event.text}", to_builtins(event))
             case QueryRemoved(query=query):
                 self._say("removed", f"{query} is removed", {"query": query})
             case ApplyStep():

@@ -50,7 +50,7 @@ class Job(Struct, frozen=True):
     @property
     def continues(self) -> bool:
         """Whether queries read on from where they are, as far as nothing changed."""
-        return isinstance(self.intent, Update) and not self.intent.rebuild
+        return isinstance(self.intent, Update) and not (self.intent.rebuild or self.intent.ranges)
 
 
 class SetupStep(Struct, frozen=True):
@@ -89,6 +89,23 @@ class TableCompared(Struct, frozen=True):
     rows: int = 0
     less: str = ""
     """Why the tables were not compared, or how they differ."""
+
+
+class RangeReplaced(Struct, frozen=True):
+    """The rows of a range of a table were computed again."""
+
+    model: NodeId
+    column: str
+    start: str = field(name="from")
+    end: str = field(name="to")
+    rows: int
+    before: int
+    """How many rows the range had before."""
+
+    @property
+    def text(self) -> str:
+        rows = f"{self.rows:,} row{'' if self.rows == 1 else 's'} instead of {self.before:,}"
+        return f"{rows}: {self.column} from {self.start} to {self.end}"
 
 
 class QueryWaiting(Struct, frozen=True):
@@ -211,13 +228,23 @@ class QueryRemoved(Struct, frozen=True):
     query: str
 
 
-OfBuild = SetupStep | QueryStarted | QueryProgress | LeftOut | RunEnded | DiagnosticEvent | TableCompared
+OfBuild = (
+    SetupStep
+    | QueryStarted
+    | QueryProgress
+    | LeftOut
+    | RunEnded
+    | DiagnosticEvent
+    | TableCompared
+    | RangeReplaced
+)
 OfQuery = QueryWaiting | QueryRunning | BatchCompleted | QueryIdle | QueryFailed | LeftOut | QueryStopped
 OfLog = FunctionLogged | LineLogged
 OfRun = (
     SetupStep
     | DiagnosticEvent
     | TableCompared
+    | RangeReplaced
     | TopicEnds
     | DataTested
     | MachineUsage

@@ -26,6 +26,7 @@ from millstream.plan.optimizer.driver import OptimizedPlan, optimize_plan
 from millstream.plan.optimizer.rule_selection import select_rules, switched_off
 from millstream.plan.optimizer.rules import SHARING
 from millstream.plan.optimizer.rules.delay_costly import delay_costly
+from millstream.plan.time_ranges import TimeRange, in_range
 from millstream.project.options import AT_LEAST_ONCE
 from millstream.queries.lock import Lock
 from millstream.queries.plan import (
@@ -38,7 +39,7 @@ from millstream.queries.plan import (
 )
 from millstream.queries.query_cache import QueryCache
 from millstream.queries.references import reference_outputs
-from millstream.queries.values import PhysicalSettings, Query
+from millstream.queries.values import PerBatch, PhysicalSettings, Query
 from millstream.results.run_results import RunResults
 from millstream.results.selectivity import MeasuredFigures, measure_figures, with_measured
 
@@ -141,16 +142,20 @@ def topology_of(
     """Return the plan of a catalog without figures of builds; models that are `unshared` share nothing."""
     written = written_models(catalog, other)
     plan = with_own_nodes(written.plan, unshared) if unshared else written.plan
+    built = tuple(output for output in plan.outputs if not catalog.defers(output.model))
+    deferred = tuple(output for output in plan.outputs if catalog.defers(output.model))
+    optimized = _optimized(catalog, Plan(built) if deferred else plan, unshared)
+    return Topology(
+        catalog, optimized, unshared=unshared, roots=written.roots, deferred=deferred, cache=cache
+    )
+
+
+def _optimized(catalog: Catalog, plan: Plan, unshared: frozenset[NodeId] = frozenset()) -> OptimizedPlan:
     optimization = catalog.target.get("optimization")
     rules = select_rules(optimization, (model.options.get("optimize") for model in catalog.models.values()))
     off = switched_off(((id_, model.options) for id_, model in catalog.models.items()), optimization)
     off |= {model: off.get(model, frozenset()) | SHARING for model in unshared}
-    built = tuple(output for output in plan.outputs if not catalog.defers(output.model))
-    deferred = tuple(output for output in plan.outputs if catalog.defers(output.model))
-    optimized = optimize_plan(Plan(built) if deferred else plan, rules, hints_of(catalog), off)
-    return Topology(
-        catalog, optimized, unshared=unshared, roots=written.roots, deferred=deferred, cache=cache
-    )
+    return optimize_plan(plan, rules, hints_of(catalog), off)
 
 
 def with_figures(topology: Topology, figures: MeasuredFigures) -> Topology:
@@ -208,6 +213,20 @@ def alone_of(
     references = reference_outputs(topology.plan, topology.catalog.references)
     settings = physical_settings(topology.catalog)
     return reduce_query(topology.plan, settings, name, models, references, lock, dead_letters=dead_letters)
+
+
+def range_query_of(topology: Topology, model: NodeId, part: TimeRange, closed_until: int) -> Query:
+    """Return a separate query of a model for the rows of a range, to run as one batch.
+
+    It sends and logs nothing. Windows that end after a time in milliseconds are not closed yet.
+    """
+    (written,) = (output for output in topology.written.outputs if output.model == model)
+    plan = Plan((in_range(written, part, closed_until),))
+    alone = structs.replace(topology, optimized=_optimized(topology.catalog, plan), deferred=(), cache=None)
+    (query,) = (query for query in physical_of(alone).queries if model in query.stored)
+    assert isinstance(query.deliver, PerBatch), f"{model} is not a table"
+    deliveries = tuple(delivery for delivery in query.deliver.deliveries if delivery.table is not None)
+    return replace(query, deliver=replace(query.deliver, deliveries=deliveries))
 
 
 def dead_letters_query_of(topology: Topology, source: NodeId) -> Query:

@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Column
+from millstream.plan.time_ranges import TimeRange
 from millstream.project.values import Target
 from millstream.queries.values import TableOutput
 from millstream.stores.registry import choices_with_change_feed, store_declaration, store_module
@@ -79,6 +80,12 @@ class SparkTables(Protocol):
 
         Without a key, each row is appended. A row with `_deleted`, at most one for each value of `delete_by`,
         deletes the rows of the table with its value that are not newer.
+        """
+
+    def replace_range(self, rows: DataFrame, table: TableOutput, part: TimeRange) -> None:
+        """Replace the rows of a range of an append-only table, in one transaction.
+
+        Files without such rows stay as they are, and so do recorded batches.
         """
 
     def swap(self, new: TableOutput, table: TableOutput, swap: str, *, changes: bool) -> None:

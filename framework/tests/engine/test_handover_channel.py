@@ -9,23 +9,34 @@ import pytest
 from millstream import __version__
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.node_id import NodeId
+from millstream.core.types import TIMESTAMP
 from millstream.deploy.handover.channel import listen_for_requests, run_of
-from millstream.deploy.handover.client import request_deploy
-from millstream.deploy.handover.values import DeployFinished, ProjectVersion, StepReport, TableComparison
-from millstream.deploy.planning.intents import Apply
-from millstream.deploy.values import SetupStep, TableCompared
+from millstream.deploy.handover.client import request_deploy, request_ranges
+from millstream.deploy.handover.values import (
+    DeployFinished,
+    ProjectVersion,
+    RangeReport,
+    StepReport,
+    TableComparison,
+)
+from millstream.deploy.planning.intents import Apply, Update
+from millstream.deploy.values import RangeReplaced, SetupStep, TableCompared
 from millstream.engine.spark.target_lock import target_lock
+from millstream.plan.time_ranges import TimeRange
 from millstream.project.values import Target
 from millstream.queries.verdict import AcceptedModels
 
 LOCAL = Target("shop", "local", {})
 VERSION = ProjectVersion("/shop", "local", b"{}", "digest")
+TOTALS = NodeId("model", "totals")
 INTENT = Apply(
-    {NodeId("model", "totals"): ["user"]},
-    accepted=AcceptedModels(stored=frozenset({NodeId("model", "totals")})),
+    {TOTALS: ["user"]},
+    accepted=AcceptedModels(stored=frozenset({TOTALS})),
 )
+RANGES = {TOTALS: TimeRange("at", TIMESTAMP, "2026-01-01T00:00:00+00:00", "2026-01-02T00:00:00+00:00")}
 
-COMPARED = TableCompared(NodeId("model", "totals"), ("user",), 2)
+COMPARED = TableCompared(TOTALS, ("user",), 2)
+REPLACED = RangeReplaced(TOTALS, "at", "2026-01-01", "2026-01-02", 2, 1)
 
 
 def address(root):
@@ -53,6 +64,19 @@ def test_a_request_arrives_as_it_was_sent_and_its_answers_come_back(tmp_path):
     assert requests[0].version == requests[1].version == VERSION
     assert events == [SetupStep("Spark", "4.2", done=True), COMPARED] * 2
     assert run_of(LOCAL, tmp_path) is None
+
+
+def test_ranges_are_asked_for_and_what_was_replaced_comes_back(tmp_path):
+    events = []
+
+    def handle(request, caller):
+        assert request.ranges == RANGES
+        caller.tell(RangeReport(REPLACED))
+        return DeployFinished()
+
+    with target_lock(tmp_path / ".millstream/local", "local"), listen_for_requests(LOCAL, tmp_path, handle):
+        request_ranges(run_of(LOCAL, tmp_path), b"{}", Update(ranges=RANGES), events.append)
+    assert events == [REPLACED]
 
 
 def test_only_one_command_at_a_time_and_its_end_is_noticed(tmp_path):

@@ -1,7 +1,9 @@
 """What every store promises: see `millstream.stores.spark`."""
 
+from datetime import timedelta
+
 import pytest
-from support.stored_tables import minute
+from support.stored_tables import START, minute
 
 from millstream.core.errors import MillstreamError
 from millstream.stores.spark import TableBatch
@@ -41,6 +43,46 @@ def test_rows_without_a_key_are_appended_once(store, local):
         store.table, [("d", minute(3), 4, "Dan")], TableBatch("latest/2", 0, deletes=False, new=False)
     )
     assert store.read("count(*), count(name)") == [(7, 2)]
+
+
+@pytest.mark.parametrize(
+    "time", ["timestamp", *(pytest.param(time, marks=pytest.mark.long) for time in ("timestamp_ntz", "date"))]
+)
+def test_the_rows_of_a_range_are_replaced_and_batches_go_on(store, time):
+    store.create(retention=None, time=time, order_by=None, keys=())
+    moments = [START + timedelta(days=day) for day in range(4)]
+    days = [as_type(time, moment) for moment in moments]
+    store.batch(("a", days[0], 1), ("b", days[1], 1), ("b", days[1], 1), ("c", days[2], 1), (None, None, 1))
+    store.batch(("d", days[1], 1))
+    for _ in range(2):  # as after a kill
+        store.replace_range(moments[1], moments[2], ("b", days[1], 2), ("e", days[1], 2), ("e", days[1], 2))
+    store.batch(("f", days[1], 1))
+    store.batch(("d", days[1], 1), number=1)
+    replaced = [("b", 2), ("e", 2), ("e", 2), ("f", 1)]
+    assert store.read("""coalesce("user", ''), value""") == [
+        ("", 1),
+        ("a", 1),
+        *replaced[:1],
+        ("c", 1),
+        *replaced[1:],
+    ]
+    store.replace_range(moments[0], moments[3])
+    assert store.read("value") == [(1,)]
+
+
+@pytest.mark.long
+def test_a_range_gets_no_rows_that_are_too_old_or_deleted(store):
+    store.create(keys=(), delete_by=("user",))
+    store.batch(("a", minute(30), 1), ("b", minute(25), 1))
+    store.batch(("b", minute(26), None, True))
+    store.replace_range(
+        minute(10), minute(31), ("a", minute(30), 2), ("b", minute(25), 2), ("c", minute(15), 2)
+    )
+    assert store.read('"user", value') == [("a", 2)]
+
+
+def as_type(time, moment):
+    return {"timestamp": moment, "timestamp_ntz": moment.replace(tzinfo=None), "date": moment.date()}[time]
 
 
 def test_a_row_that_is_too_old_is_not_appended(store):

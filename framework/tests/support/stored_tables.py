@@ -11,6 +11,7 @@ from millstream.engine.queries.small_batches import evaluate_batch, plan_small
 from millstream.engine.queries.tables import Tables
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.plan.nodes import Column
+from millstream.plan.time_ranges import range_of
 from millstream.project.values import Project, Settings, Target
 from millstream.queries.values import TableOutput
 from millstream.stores.query import StoredProject, run_query
@@ -62,9 +63,7 @@ class Store:
         self.merge(self.table, rows, TableBatch("latest/1", self.number, deletes=deletes, new=new))
 
     def merge(self, table, rows, batch):
-        schema = ", ".join(f"{c.name} {c.type}" for c in table.columns) + ", _deleted boolean"
-        width = len(table.columns) + 1
-        changes = self.spark.createDataFrame([(*row, False)[:width] for row in rows], schema).coalesce(1)
+        changes = self._changes(table, rows)
         latest = changes if table.deletes_on_request else changes.drop("_deleted")
         latest = latest if table.appends else latest_rows(changes, table.keys, "at")
         if not self.local:
@@ -72,6 +71,19 @@ class Store:
             return
         with evaluate_batch(latest) as changed, plan_small(self.spark, changed.few):
             self.tables.merge(changed.rows, table, replace(batch, local=changed.few))
+
+    def _changes(self, table, rows):
+        schema = ", ".join(f"{c.name} {c.type}" for c in table.columns) + ", _deleted boolean"
+        width = len(table.columns) + 1
+        return self.spark.createDataFrame([(*row, False)[:width] for row in rows], schema).coalesce(1)
+
+    def replace_range(self, start, end, *rows):
+        """Replace the rows whose time is in a range; `start` and `end` have a zone, also those of days."""
+        column = next(column for column in self.table.columns if column.name == "at")
+        part = range_of(column, start, end, timezone.utc)
+        changes = self._changes(self.table, rows)
+        changes = changes if self.table.deletes_on_request else changes.drop("_deleted")
+        self.tables.replace_range(self.tables.not_deleted(changes, self.table), self.table, part)
 
     def read(self, columns):
         relation = StoredRelation(

@@ -15,15 +15,17 @@ from millstream.cli.jobs import compiled_job
 from millstream.cli.multi_value_options import SeveralValues
 from millstream.cli.options import (
     CommonOptions,
+    RangeOptions,
     SelectionRequest,
     StateOptions,
     TestOptions,
     cli_command,
+    range_options,
     selection_options,
     state_options,
     test_options,
 )
-from millstream.cli.output import print_json, say_parts, show_diagnostics
+from millstream.cli.output import print_json, print_result, say_parts, show_diagnostics
 from millstream.cli.project import models_in, root_of
 from millstream.core.encoding import to_builtins
 
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
     from millstream.cli.build_tests import TestsOfBuild
     from millstream.compile.manifest import Compiled
     from millstream.core.errors import Diagnostic
-    from millstream.deploy.values import Job, TableCompared
+    from millstream.deploy.handover.channel import RunConnection
+    from millstream.deploy.values import Job, RangeReplaced, TableCompared
     from millstream.results.run_results import RunResults
 
 
@@ -40,15 +43,21 @@ if TYPE_CHECKING:
     "millstream build",
     "millstream build --select +daily_totals",
     "millstream build --rebuild daily_totals+   # rebuild alongside the running version",
+    "millstream build --select clean_orders --from 2026-01-01 --to 2026-01-02   # compute a day again",
     "millstream build --target production --output json",
     kind=SeveralValues,
     environments=True,
 )
 @selection_options
 @state_options
+@range_options
 @test_options
 def command(
-    common: CommonOptions, request: SelectionRequest, changes: StateOptions, tests: TestOptions
+    common: CommonOptions,
+    request: SelectionRequest,
+    changes: StateOptions,
+    part: RangeOptions,
+    tests: TestOptions,
 ) -> int:
     """Run every model over what the topics hold now, with its unit tests before and its data tests after.
 
@@ -57,16 +66,27 @@ def command(
     fails, its data tests and the models that read it are skipped. Tests that passed before, and would do the
     same again, are not run again. The exit code is 1 if a model or a test failed.
     """
-    return build_models(common, request, changes, tests)
+    return build_models(common, request, changes, tests, part)
 
 
 def build_models(
-    common: CommonOptions, request: SelectionRequest, changes: StateOptions, tests: TestOptions
+    common: CommonOptions,
+    request: SelectionRequest,
+    changes: StateOptions,
+    tests: TestOptions,
+    part: RangeOptions | None = None,
 ) -> int:
     began, root = time.monotonic(), root_of(common)
-    compiled, job, diagnostics = compiled_job(common, root, request, changes, tests=not tests.no_tests)
+    compiled, job, diagnostics = compiled_job(
+        common, root, request, changes, tests=not tests.no_tests, part=part
+    )
     if not common.style.json:
         show_diagnostics(common.style, diagnostics, models_in(compiled))
+    if part is not None and part.requested:
+        from millstream.deploy.handover.channel import run_of
+
+        if (run := run_of(job.project.target, root)) is not None:
+            return _replace_in_run(common, compiled, job, request, diagnostics, tests, run)
     return build_and_test(common, root, compiled, job, request, diagnostics, tests, began)
 
 
@@ -105,6 +125,7 @@ def build_and_test(
         document |= to_builtins(results)
         document |= {"tests": to_builtins(tested.results)} if tested.results else {}
         document |= {"compared": to_builtins(built.compared)} if isinstance(job.intent, Apply) else {}
+        document |= {"replaced": to_builtins(built.replaced)} if built.replaced else {}
         print_json(document)
     elif not common.style.quiet:
         seconds = time.monotonic() - began
@@ -119,10 +140,40 @@ def build_and_test(
     return 1 if results.failed else tested.code
 
 
+def _replace_in_run(
+    common: CommonOptions,
+    compiled: Compiled,
+    job: Job,
+    request: SelectionRequest,
+    diagnostics: Sequence[Diagnostic],
+    tests: TestOptions,
+    run: RunConnection,
+) -> int:
+    """Let the run of the target compute ranges again, and test the tables."""
+    from millstream.cli.build_progress import build_progress
+    from millstream.cli.build_tests import TestsOfBuild
+    from millstream.cli.signals import ending_well
+    from millstream.deploy.handover.client import request_ranges
+    from millstream.deploy.planning.intents import Update
+
+    assert isinstance(job.intent, Update)
+    with ending_well(), build_progress(common.style) as progress:
+        tested = TestsOfBuild(common, compiled, job, request, tests).show_on(progress)
+        with closing(tested):
+            if tested.before():
+                request_ranges(run, job.manifest, job.intent, progress.handle)
+                tested.test_rows()
+    result = {"replaced": to_builtins(progress.replaced)}
+    result |= {"tests": to_builtins(tested.results)} if tested.results else {}
+    shown = diagnostics if common.style.json else ()  # the text shows them already
+    return print_result(common.style, shown, result=result) or tested.code
+
+
 class _Built(Struct, frozen=True):
     results: RunResults
     diagnostics: Sequence[Diagnostic] = ()
     compared: Sequence[TableCompared] = ()
+    replaced: Sequence[RangeReplaced] = ()
     up_to_date: bool = False
 
 
@@ -141,7 +192,7 @@ def _built(common: CommonOptions, job: Job, root: Path, tested: TestsOfBuild) ->
         tested.show_on(progress)
         if results is None:
             results = build_models(job, root / ".millstream", progress.handle, tests=tested)
-            return _Built(results, progress.diagnostics, progress.compared)
+            return _Built(results, progress.diagnostics, progress.compared, progress.replaced)
         if tested.before():
             tested.after(results)
         return _Built(results, up_to_date=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,6 +27,7 @@ from millstream.cli.jar_progress import jar_progress
 from millstream.cli.options import CommonOptions, cli_command
 from millstream.cli.output import print_result
 from millstream.cli.project import compile_for, project_of, root_of
+from millstream.cli.times import parse_time
 from millstream.cli.writer_schemas import decode_by_writers
 from millstream.core.encoding import to_builtins
 from millstream.core.errors import Diagnostic, MillstreamError
@@ -165,7 +165,7 @@ def _opened(common: CommonOptions, options: _Options) -> Iterator[_Target]:
     project = structs.replace(project, target=target)
     nodes = compiled.manifest.nodes
     zone = ZoneInfo(project.target.settings.get("timezone", "UTC"))
-    since, until = (_time(text, zone) if text else None for text in (options.since, options.until))
+    since, until = (parse_time(text, zone) if text else None for text in (options.since, options.until))
     ranges = tuple(map(_range, options.offset))
     with jar_progress(common.style) as fetched, connect_kafka(project, fetched) as admin:
         project = match_project(project, nodes, admin)
@@ -174,17 +174,6 @@ def _opened(common: CommonOptions, options: _Options) -> Iterator[_Target]:
             letter_filter, reason=options.reason, since=since, until=until, ranges=ranges
         )
         yield _Target(common, project, nodes, admin, letter_filter, zone)
-
-
-def _time(text: str, zone: ZoneInfo) -> datetime:
-    """Parse a time; without a zone, it is in that of the target."""
-    try:
-        time = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError:
-        raise click.UsageError(
-            f"'{text}' is not a time, such as 2026-03-01 or 2026-03-01T10:00:00Z"
-        ) from None
-    return time if time.tzinfo else time.replace(tzinfo=zone)
 
 
 def _range(text: str) -> OffsetRange:

@@ -18,6 +18,22 @@ MS645 A table of a source can't be read further
     `skip_changes: true`, versions that delete or change rows are left out. `millstream build --full-refresh`
     removes the rows and state of the models, and starts over with the rows that the table has now. See
     [Delta tables](sources.md#delta-tables) and [Iceberg tables](sources.md#iceberg-tables).
+MS640 A range of a model can't be computed again
+    `build --from … --to …` replaces the rows of append-only tables whose time is in a range, by those that
+    the SQL gives now. That needs rows that only come, which are the same whether records are read in one
+    batch or in many: those of a source, filtered, computed or joined (inner joins), or windows that have
+    closed. Rows with a `unique_key`, sessions, outer joins of streams, Python functions with state, and rows
+    of a dedupe that have other times than the ones they repeat, depend on rows outside of the range. Compute
+    all rows of such a model again, with `--rebuild`: see [Compute a range
+    again](lake.md#compute-a-range-again).
+MS641 A table has no time by which a range is chosen
+    A range of a table is chosen by `order_by`, the start of its windows, the column with the `watermark` of
+    its source, or a date or timestamp in `partition_by`. A date only has whole days, in the time zone of the
+    target.
+MS642 A range would lose rows
+    A topic no longer has its first records, and a range computed from the others would have fewer rows than
+    are stored. Nothing was replaced. If the SQL leaves out more rows now, `--accept-fewer-rows` replaces
+    them. If records are missing, only later ranges can be computed.
 MS699 A file can't be read
     The folder of a source does not exist, or a file lacks a declared column, has it with another type, or is
     damaged. Declare the columns that all files have, or fix the file: the next build reads it again.

@@ -119,14 +119,18 @@ def table_offsets(files: Files, spark: str, batch: int) -> list[dict[str, object
 def has_closed_all(files: Files, spark: str, batch: int) -> bool:
     """Whether a complete batch has left no window to close: then Spark would run a batch without records."""
     try:
-        planned, committed = (
-            json.loads((files.read(f"{spark}/{folder}/{batch}") or b"").decode().splitlines()[1])
-            for folder in ("offsets", "commits")
-        )
+        watermark = watermark_of(files, spark, batch)
+        committed = json.loads((files.read(f"{spark}/commits/{batch}") or b"").decode().splitlines()[1])
     except (IndexError, ValueError):
         return False
-    watermark: int = planned.get("batchWatermarkMs", 0)
     return bool(committed.get("nextBatchWatermarkMs", 0) <= watermark)
+
+
+def watermark_of(files: Files, spark: str, batch: int) -> int:
+    """Return the watermark of a batch in milliseconds: windows that end by then have closed."""
+    planned = json.loads((files.read(f"{spark}/offsets/{batch}") or b"").decode().splitlines()[1])
+    watermark: int = planned.get("batchWatermarkMs", 0)
+    return watermark
 
 
 def read_so_far(files: Files, spark: str, streams: Sequence[str] = ()) -> Positions:

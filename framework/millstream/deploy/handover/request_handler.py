@@ -17,11 +17,13 @@ from millstream.deploy.handover.changes import changed_queries
 from millstream.deploy.handover.channel import RequestSender
 from millstream.deploy.handover.deploy import deploy_version
 from millstream.deploy.handover.query_exchange import NEXT_BATCH, halt_queries, take_over
+from millstream.deploy.handover.range_replacement import replace_in_run
 from millstream.deploy.handover.values import (
     DeployFinished,
     DeployRequest,
     NewTopicsRequest,
     ProjectVersion,
+    RangeRequest,
     Request,
     RollBackRequest,
     answer_of,
@@ -92,6 +94,9 @@ class RequestHandler:
             case RollBackRequest(version=version):
                 finished = roll_back_run(self._live, _telling(old, caller), self._before, version, go_on)
                 self._before = None
+            case RangeRequest():
+                replace_in_run(self._live, _telling(old, caller), request, go_on)
+                finished = DeployFinished()
             case NewTopicsRequest():
                 finished = read_new_topics(self._live, _telling(old, caller), go_on)
         # The command does not listen any more.

@@ -5,8 +5,10 @@ from __future__ import annotations
 from msgspec import Struct
 
 from millstream.core.errors import Diagnostic
+from millstream.core.node_id import NodeId
 from millstream.deploy.planning.intents import Apply
-from millstream.deploy.values import DiagnosticEvent, SetupStep, TableCompared
+from millstream.deploy.values import DiagnosticEvent, RangeReplaced, SetupStep, TableCompared
+from millstream.plan.time_ranges import TimeRange
 
 
 class ProjectVersion(Struct, frozen=True):
@@ -38,7 +40,16 @@ class NewTopicsRequest(Struct, frozen=True, tag="new_topics"):
     """Topics that match the pattern of a source may have appeared: what runs shall read them, too."""
 
 
-Request = DeployRequest | RollBackRequest | NewTopicsRequest
+class RangeRequest(Struct, frozen=True, tag="range"):
+    """Rows of tables shall be computed again."""
+
+    manifest: bytes
+    """The version of the project that asks: the one that runs."""
+    ranges: dict[NodeId, TimeRange]
+    fewer_rows: bool
+
+
+Request = DeployRequest | RollBackRequest | NewTopicsRequest | RangeRequest
 
 
 class Handshake(Struct, frozen=True):
@@ -77,11 +88,15 @@ class TableComparison(Struct, frozen=True, tag="compared"):
     result: TableCompared
 
 
+class RangeReport(Struct, frozen=True, tag="replaced"):
+    result: RangeReplaced
+
+
 class StepWarning(Struct, frozen=True, tag="told"):
     diagnostic: Diagnostic
 
 
-Answer = StepReport | TableComparison | StepWarning | RequestRefused | DeployFinished
+Answer = StepReport | TableComparison | RangeReport | StepWarning | RequestRefused | DeployFinished
 
 
 def answer_of(event: object) -> Answer | None:
@@ -91,6 +106,8 @@ def answer_of(event: object) -> Answer | None:
             return StepReport(name, message, done)
         case TableCompared():
             return TableComparison(event)
+        case RangeReplaced():
+            return RangeReport(event)
         case DiagnosticEvent(diagnostic=diagnostic):
             return StepWarning(diagnostic)
     return None

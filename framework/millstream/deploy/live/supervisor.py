@@ -118,6 +118,8 @@ class SupervisedQuery:
         self._restored: tuple[RestoredState | None, ...] = ()
         self._checkpoint = ""
         """The folder of Spark's checkpoint."""
+        self._again: int | None = None
+        """The number of a batch that was started before, and may have been stored."""
         self._times = BatchTimes()
         self._noted = 0.0
         self._left_out: set[NodeId] = set()
@@ -185,7 +187,7 @@ class SupervisedQuery:
             # A batch that waits at the gate is planned, after Spark has recorded the end of the one before.
             waiting, done, begun = self._gate.waiting, last_done(files, spark), last_begun(files, spark)
             if waiting or done == begun:
-                return done
+                return None if begun is not None and done != begun == self._again else done
             with self._lock:
                 streaming = self._streaming
             if streaming is None or not streaming.isActive:
@@ -317,7 +319,7 @@ class SupervisedQuery:
         self._gate.finish()
         self._together.enter(query.name, self._gate)
         listener.counted, self._raised = context.stores.counted, context.stores.raised
-        self._checkpoint = context.checkpoint
+        self._checkpoint, self._again = context.checkpoint, context.stores.again
         context = self._paced(query, context)
         with self._lock:
             if self._stopping.is_set():

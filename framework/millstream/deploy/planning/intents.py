@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from millstream.core.node_id import NodeId
+from millstream.plan.time_ranges import TimeRange
 from millstream.queries.verdict import AcceptedModels
 
 
@@ -16,6 +17,10 @@ class Update(Struct, frozen=True):
     rebuild: frozenset[NodeId] = frozenset()
     """Ids of the models whose queries are rebuilt."""
     accepted: AcceptedModels = AcceptedModels()
+    ranges: Mapping[NodeId, TimeRange] = {}
+    """The rows of tables that are computed again, once their queries have read all that there is."""
+    fewer_rows: bool = False
+    """A range may get fewer rows, although topics no longer have all records."""
 
 
 class FullRefresh(Struct, frozen=True):

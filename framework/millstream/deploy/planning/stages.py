@@ -20,6 +20,7 @@ from millstream.deploy.planning.records import (
     moved_models,
     taken_over_tables,
 )
+from millstream.plan.time_ranges import TimeRange
 from millstream.queries.commands import APPLY, continue_command, rebuild_command
 from millstream.queries.double_counting import DoubleCount, counted_twice, with_readers
 from millstream.queries.lock import Lock
@@ -70,6 +71,13 @@ class Start(OfQuery, frozen=True):
     """Start the query."""
 
 
+class ReplaceRange(OfQuery, frozen=True):
+    """Compute ranges of the query's tables again, from all that it has read, and replace their rows."""
+
+    ranges: Mapping[NodeId, TimeRange]
+    fewer_rows: bool
+
+
 class Swap(Struct, frozen=True):
     """Put second versions in the place of the running ones, all or none."""
 
@@ -85,7 +93,19 @@ class KeepPrevious(Struct, frozen=True):
     created: tuple[str, ...]
 
 
-Stage = Refuse | Reset | Create | Continue | Backfill | Rebuild | Compare | Start | Swap | KeepPrevious
+Stage = (
+    Refuse
+    | Reset
+    | Create
+    | Continue
+    | Backfill
+    | Rebuild
+    | Compare
+    | Start
+    | ReplaceRange
+    | Swap
+    | KeepPrevious
+)
 
 
 def plan_stages(
@@ -169,6 +189,8 @@ def _updated(
             yield Refuse(query.name, refuse_query(query, misfit, misfits.get(query.name, ())))
         else:
             yield from _continued(query, record)
+        if ranges := {model: part for model, part in intent.ranges.items() if model in query.stored}:
+            yield ReplaceRange(query.name, ranges, intent.fewer_rows)
 
 
 def _applied(queries: Sequence[Query], deployed: Deployed, intent: Apply) -> Iterator[Stage]:

@@ -63,6 +63,14 @@ def without_deleted(
         yield computed.rows, replace(batch, deletes=any_new, local=computed.few)
 
 
+def without_requested(rows: DataFrame, requests: TableOutput, tables: SparkTables) -> DataFrame:
+    """Return the rows of earlier batches, without requests, which are all stored, and what these delete."""
+    remaining, all_requests = rows.where("not _deleted"), _all_requests(rows, requests, tables)
+    if all_requests is not None:
+        remaining = not_requested(remaining, all_requests, requests)
+    return remaining.drop("_deleted")
+
+
 def newest_requests(rows: DataFrame, requests: TableOutput) -> DataFrame:
     """Return the newest request of each customer; one without a customer deletes nothing."""
     named = " and ".join(f"{quote_name(key)} is not null" for key in requests.keys)

@@ -13,12 +13,18 @@ from pyspark.sql import functions as f
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.expressions import quote_name
 from millstream.core.node_id import NodeId
-from millstream.engine.queries.deletions import REQUESTS_SUFFIX, requests_of, without_deleted
+from millstream.engine.queries.deletions import (
+    REQUESTS_SUFFIX,
+    requests_of,
+    without_deleted,
+    without_requested,
+)
 from millstream.engine.queries.versions import version_differences
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.from_sql.topics import topic_node
 from millstream.plan.from_sql.versions import stored_versions
 from millstream.plan.nodes import Column
+from millstream.plan.time_ranges import TimeRange
 from millstream.project.values import Project
 from millstream.queries.values import ChangesRead, StaticRead, TableOutput
 from millstream.stores.local import store_of
@@ -79,6 +85,16 @@ class Tables(Struct, frozen=True, eq=False):
         stored = store.rows(rows.sparkSession, table.model, table.columns)
         with version_differences(rows, stored, table) as differences:
             store.merge(differences.rows, table, replace(batch, deletes=True, local=differences.few))
+
+    def not_deleted(self, rows: DataFrame, table: TableOutput) -> DataFrame:
+        """Return the rows of a batch that no request has deleted, without requests, if the table has any."""
+        requests = requests_of(table)
+        return rows if requests is None else without_requested(rows, requests, self.of(table.model))
+
+    def replace_range(self, rows: DataFrame, table: TableOutput, part: TimeRange) -> None:
+        """Replace the rows of a range by others that are `not_deleted`."""
+        self._check(table)
+        self.of(table.model).replace_range(rows, table, part)
 
     def swap(self, new: TableOutput, table: TableOutput, swap: str, *, changes: bool) -> None:
         self._check(table)

@@ -26,6 +26,7 @@ from millstream.deploy.planning.query_selection import choose_queries
 from millstream.deploy.planning.stages import (
     Continue,
     Create,
+    ReplaceRange,
     Reset,
     Stage,
     Start,
@@ -38,6 +39,7 @@ from millstream.deploy.stages.execute import begin_stages, end_stages, stages_of
 from millstream.deploy.stages.failed_models import isolate_failures, leave_out
 from millstream.deploy.stages.prepare import prepare_query
 from millstream.deploy.stages.rebuild import swap_rebuilt
+from millstream.deploy.stages.replace_range import replace_ranges
 from millstream.deploy.values import Job, LeftOut, QueryProgress, QueryStarted, RunEnded, Tell
 from millstream.engine.queries.batch_progress import batch_of
 from millstream.engine.queries.failures import is_slow_start
@@ -123,6 +125,7 @@ def build_models(
                 return _skipped(running, query, [cause.name for cause in causes])
             stages = stages_of_query(deployment, query.name)
             result = _run(running, query, stages, started, applied, pair)
+            result = _with_ranges(running, query, stages, result)
             failed.update(result.left_out)
             # What is swapped together with others is not there yet.
             if result.status == "success" and (not rebuilt_queries(stages) or Swap((query.name,)) in stages):
@@ -165,6 +168,17 @@ def build_models(
         results = results_of(job, began, queries, BuildOutcome(outcomes, written))
         tests.after(results)
         return results
+
+
+def _with_ranges(engine: Engine, query: Query, stages: Sequence[Stage], result: QueryResult) -> QueryResult:
+    """Replace the ranges of a query's tables, if it has read all that there was."""
+    for stage in stages:
+        if isinstance(stage, ReplaceRange) and result.status == "success":
+            try:
+                replace_ranges(engine, query, stage)
+            except Exception as error:  # noqa: BLE001 -- whatever fails in a query, the others go on
+                return replace(result, status="error", diagnostic=engine.diagnostic(query, error))
+    return result
 
 
 def _written(engine: Engine, before: Mapping[str, int]) -> dict[str, int]:

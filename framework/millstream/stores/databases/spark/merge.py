@@ -1,5 +1,7 @@
 """Stores the rows of a batch: each batch is stored once, in one transaction, even if it is repeated.
 
+The rows of a range are replaced in the same way.
+
 Workers copy the rows of their partitions into a staging table, with an id for each attempt. The driver merges
 the attempts that Spark counts. Rows of killed or repeated tasks are never read.
 """
@@ -12,6 +14,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.plan.nodes import Column
+from millstream.plan.time_ranges import TimeRange
 from millstream.queries.values import TableOutput
 from millstream.stores.databases.dialect import Connection, Dialect
 from millstream.stores.databases.schema import DatabaseSchema, stored_name
@@ -19,7 +23,7 @@ from millstream.stores.databases.spark.retention import expire_rows, read_newest
 from millstream.stores.databases.spark.transfer import RowTransfer
 from millstream.stores.databases.sql import WrittenSql, parameters, write_sql
 from millstream.stores.databases.staging import ATTEMPT, DELETED
-from millstream.stores.databases.table import BATCHES, column_type
+from millstream.stores.databases.table import BATCHES, column_type, table_name
 from millstream.stores.retention import with_retention
 from millstream.stores.spark import TableBatch
 
@@ -34,8 +38,7 @@ def merge_batch(
     batch: TableBatch,
 ) -> None:
     """Store the newest row of each key; a row replaces one that is not newer by `order_by`."""
-    digest = blake2b(f"{batch.writer} {table.model}".encode(), digest_size=8).hexdigest()
-    staging, dialect = f"millstream_{digest}", schema.dialect
+    staging, dialect = _staging_name(batch.writer, table), schema.dialect
     try:
         with dialect.open(schema) as connection:
             if _is_stored(connection, table, batch):
@@ -52,9 +55,45 @@ def merge_batch(
                 if limit is not None:
                     expire_rows(dialect, connection, table, limit)
             connection.commit()  # in MySQL, dropping a table does so, too
-            connection.execute(write_sql("drop table if exists {staging}", staging=staging), ())
+            _drop_staging(connection, staging)
     except dialect.error as error:
         raise _refused(table, dialect.reason(error), schema) from None
+
+
+def replace_rows(
+    rows: DataFrame, table: TableOutput, schema: DatabaseSchema, transfer: RowTransfer, part: TimeRange
+) -> None:
+    """Replace the rows of a range in one transaction, without those that are too old."""
+    staging, dialect = _staging_name("range", table), schema.dialect
+    try:
+        with dialect.open(schema) as connection:
+            _create_staging(dialect, connection, staging, table)
+        with with_retention(rows, table, lambda: read_newest(schema, table), local=False) as (retained, _):
+            attempts = _copy(retained, table, schema, transfer, staging, deletes=False)
+        with dialect.open(schema) as connection:
+            _delete_range(dialect, connection, table, part)
+            _merge(schema, connection, table, staging, attempts, deletes=False)
+            connection.commit()  # in MySQL, dropping a table does so, too
+            _drop_staging(connection, staging)
+    except dialect.error as error:
+        raise _refused(table, dialect.reason(error), schema) from None
+
+
+def _delete_range(dialect: Dialect, connection: Connection, table: TableOutput, part: TimeRange) -> None:
+    kind = WrittenSql(column_type(dialect, table, Column(part.column, part.type)))
+    text = "delete from {table} where {column} >= cast(%s as {kind}) and {column} < cast(%s as {kind})"
+    statement = write_sql(text, table=table_name(table), column=stored_name(part.column), kind=kind)
+    bounds = (dialect.time_of_text(text, part.type) for text in (part.start, part.end))
+    connection.execute(statement, tuple(bounds))
+
+
+def _staging_name(writer: str, table: TableOutput) -> str:
+    digest = blake2b(f"{writer} {table.model}".encode(), digest_size=8).hexdigest()
+    return f"millstream_{digest}"
+
+
+def _drop_staging(connection: Connection, staging: str) -> None:
+    connection.execute(write_sql("drop table if exists {staging}", staging=staging), ())
 
 
 def _is_stored(connection: Connection, table: TableOutput, batch: TableBatch) -> bool:
@@ -72,7 +111,7 @@ def _create_staging(dialect: Dialect, connection: Connection, staging: str, tabl
         )
         for column in table.columns
     ]
-    connection.execute(write_sql("drop table if exists {staging}", staging=staging), ())
+    _drop_staging(connection, staging)
     text = "{create} {staging} ({columns}, {deleted} boolean, {attempt} char(32)){options}"
     parts: dict[str, str] = {"staging": staging, "deleted": DELETED, "attempt": ATTEMPT}
     parts |= {"create": dialect.staging, "options": dialect.table_options(connection)}

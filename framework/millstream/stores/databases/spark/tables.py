@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Column
+from millstream.plan.time_ranges import TimeRange
 from millstream.queries.values import TableOutput
 from millstream.stores.databases import notes, swap, table
 from millstream.stores.databases.schema import DatabaseSchema
@@ -27,6 +28,9 @@ class DatabaseTables(Struct, frozen=True):
 
     def merge(self, rows: DataFrame, output: TableOutput, batch: TableBatch) -> None:
         merge.merge_batch(rows, output, self.schema, self.transfer, batch)
+
+    def replace_range(self, rows: DataFrame, output: TableOutput, part: TimeRange) -> None:
+        merge.replace_rows(rows, output, self.schema, self.transfer, part)
 
     def swap(self, new: TableOutput, output: TableOutput, _id: str, *, changes: bool) -> None:  # noqa: ARG002
         swap.swap_tables(self.schema, new, output)

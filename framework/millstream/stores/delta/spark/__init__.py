@@ -13,6 +13,7 @@ from pyspark.sql import functions as f
 from millstream.core.expressions import quote_name
 from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Column
+from millstream.plan.time_ranges import TimeRange
 from millstream.project.values import Target
 from millstream.queries.values import TableOutput
 from millstream.stores.deletions import note_deletion
@@ -99,6 +100,9 @@ class DeltaTables(Struct, frozen=True):
                 sql = table.merge_sql(output, _ROWS, path, deletes=batch.deletes, limit=limit, near=near)
                 with table.reading_source_again(session, allowed=batch.local):
                     session.sql(sql)
+
+    def replace_range(self, rows: DataFrame, output: TableOutput, part: TimeRange) -> None:
+        append.replace_rows(rows, output, self.folder.written(output.model), part)
 
     def swap(self, new: TableOutput, output: TableOutput, id_: str, *, changes: bool) -> None:
         paths = self.folder.written(new.model), self.folder.written(output.model)

@@ -1,4 +1,4 @@
-"""Appends the rows of a batch to a table without a key, once."""
+"""Appends the rows of a batch to a table without a key, once, and replaces those of a range."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
 
+from millstream.plan.time_ranges import TimeRange
 from millstream.queries.values import TableOutput
 from millstream.stores.deletions import deleted_sql
 from millstream.stores.delta.spark import table
@@ -34,6 +35,21 @@ def append_rows(
             appended = retained.where("not _deleted").drop("_deleted")
         with table.skip_repeated(session, batch.writer, batch.number):
             appended.write.format("delta").mode("append").save(path)
+
+
+def replace_rows(rows: DataFrame, output: TableOutput, path: str, part: TimeRange) -> None:
+    """Replace the rows of a range in one commit, without those that are too old.
+
+    Delta writes only the files again that have rows of the range (DeleteCommand), none of other partitions.
+    """
+    session = rows.sparkSession
+
+    def newest() -> NewestTime | None:
+        return table.read_newest(session, output, path)
+
+    with with_retention(rows, output, newest, local=False) as (retained, _):
+        writer = retained.write.format("delta").mode("overwrite")
+        writer.option("replaceWhere", part.condition).save(path)
 
 
 def _delete_requested(requests: DataFrame, output: TableOutput, path: str, batch: TableBatch) -> None:

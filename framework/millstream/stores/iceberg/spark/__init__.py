@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Column
+from millstream.plan.time_ranges import TimeRange
 from millstream.project.values import Target
 from millstream.queries.values import TableOutput
 from millstream.stores.deletions import note_deletion
@@ -46,6 +47,10 @@ class IcebergTables(Struct, frozen=True):
             old_files.compact_table(session, output, _opened(session, path), batch)
         if combines or old_files.must_go(session, output, path, self.old_snapshots):
             self._remove_old_snapshots(session, output, path)
+
+    def replace_range(self, rows: DataFrame, output: TableOutput, part: TimeRange) -> None:
+        session, path = rows.sparkSession, self.folder.written(output.model)
+        merge.replace_rows(rows, output, _opened(session, path), part)
 
     def _remove_old_snapshots(self, session: SparkSession, output: TableOutput, path: str) -> None:
         old_files.remove_old_snapshots(session, output, _opened(session, path), path, self.old_snapshots)

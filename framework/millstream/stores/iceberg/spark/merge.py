@@ -1,4 +1,7 @@
-"""Stores batches in an Iceberg table: appends rows, or writes files with rows of the same keys again."""
+"""Stores batches in an Iceberg table: appends rows, or writes files with rows of the same keys again.
+
+The rows of a range are replaced in the same way.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from millstream.core.expressions import quote_name
+from millstream.plan.time_ranges import TimeRange
 from millstream.queries.values import TableOutput
 from millstream.stores.deletions import deleted_sql
 from millstream.stores.iceberg.spark.commits import (
@@ -43,9 +47,7 @@ def store_batch(rows: DataFrame, output: TableOutput, table: Any, batch: TableBa
     session = rows.sparkSession
 
     def newest() -> NewestTime | None:
-        if batch.new:
-            return None
-        return stored_newest(table, output) or newest_time(read_rows(session, table), output)
+        return None if batch.new else _newest(session, output, table)
 
     with with_retention(rows, output, newest, local=batch.local) as (retained, limit):
         record = record_of(batch, limit.newest if limit else None)
@@ -71,6 +73,26 @@ def store_batch(rows: DataFrame, output: TableOutput, table: Any, batch: TableBa
                 merged = merged.where(f"not {limit.expired()}")
             written = write_files(merged, table, folder)
             commit_files(table, written, record, touched, summary)
+
+
+def replace_rows(rows: DataFrame, output: TableOutput, table: Any, part: TimeRange) -> None:
+    """Replace the rows of a range in one snapshot, without those that are too old."""
+    session, files = rows.sparkSession, files_of_table(table)
+    with with_retention(rows, output, lambda: _newest(session, output, table), local=False) as (retained, _):
+        touched: list[StoredFile] = []
+        if files:
+            touched = files_with(with_file(read_files(session, table, files)).where(part.condition), files)
+        others = read_files(session, table, touched).where(f"not coalesce({part.condition}, false)")
+        # The folder is named by the version that is replaced: files of a later one are not written over.
+        snapshot = table.currentSnapshot()
+        folder = folder_of("range", snapshot and snapshot.snapshotId(), part)
+        written = write_files(others.unionByName(retained, allowMissingColumns=True), table, folder)
+        summary = {"millstream.range": f"{part.column} from {part.start} to {part.end}"}
+        commit_files(table, written, {}, touched, summary)
+
+
+def _newest(session: SparkSession, output: TableOutput, table: Any) -> NewestTime | None:
+    return stored_newest(table, output) or newest_time(read_rows(session, table), output)
 
 
 def expired_files(table: Any, rows: DataFrame, limit: RetentionLimit) -> list[StoredFile]:

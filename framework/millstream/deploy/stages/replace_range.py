@@ -1,0 +1,89 @@
+"""Computes a range of a table again, from all that its query has read, and replaces its rows.
+
+Meanwhile, no batch of the query is stored. Nothing changes its checkpoint: its next batch appends what it
+reads then.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+from pyspark.sql import DataFrame
+
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.deploy.checkpoints.files import last_done, read_up_to, watermark_of
+from millstream.deploy.engine import Engine
+from millstream.deploy.planning.ranges import rebuild_remedy
+from millstream.deploy.planning.stages import ReplaceRange
+from millstream.deploy.values import RangeReplaced, SetupStep
+from millstream.engine.queries.histories import HistoryReads
+from millstream.engine.queries.small_batches import evaluate_batch
+from millstream.engine.queries.start import run_once
+from millstream.kafka.clients import admin_of
+from millstream.kafka.offsets import topic_bounds
+from millstream.plan.time_ranges import TimeRange
+from millstream.queries.topology import range_query_of
+from millstream.queries.values import Query, TableOutput
+from millstream.sources.positions import Positions
+from millstream.stores.spark import TableBatch
+
+
+def replace_ranges(engine: Engine, query: Query, stage: ReplaceRange) -> None:
+    """Replace ranges of tables whose query stands between two batches."""
+    record = engine.record(query)
+    assert record is not None, f"{query.name} has not run"
+    spark = engine.checkpoint(query).spark(record)
+    done = last_done(engine.files, spark)
+    if done is None:
+        return  # there was nothing to read
+    read = read_up_to(engine.files, spark, done, query.streams)
+    assert read is not None, f"Spark has written the log of {query.name} in another format"
+    for model, part in stage.ranges.items():
+        if model in record.left_out:
+            continue  # it failed, which is reported: its rows end before those of the others
+        closed_until = watermark_of(engine.files, spark, done)
+        alone = range_query_of(engine.job.topology, model, part, closed_until)
+        _replace(engine, alone, read, part, fewer_rows=stage.fewer_rows)
+
+
+def _replace(engine: Engine, query: Query, read: Positions, part: TimeRange, *, fewer_rows: bool) -> None:
+    (model,) = query.stored
+    stage = f"range of {model.name}"
+    engine.tell(SetupStep(stage))
+    # The topic may no longer have what the query read of it, and the history has it meanwhile.
+    histories = engine.histories(query)
+    context = engine.context_of(query, f"{query.name}/range", alone=True)
+    context = engine.with_histories(query, context, HistoryReads(histories))
+
+    def store(rows: DataFrame, table: TableOutput, _batch: TableBatch) -> None:
+        tables, session = engine.tables, rows.sparkSession
+        before = tables.rows(session, table).where(part.condition).count()
+        with evaluate_batch(tables.not_deleted(rows, table)) as computed:
+            if (count := computed.count()) < before and not fewer_rows:
+                _check_sources(engine, query, count, before)
+            tables.replace_range(computed.rows, table, part)
+        now = tables.rows(session, table).where(part.condition).count()
+        engine.tell(RangeReplaced(model, part.column, part.start, part.end, now, before))
+
+    context = replace(context, stores=replace(context.stores, merge=store))
+    ranges = engine.ranges(query, {}, read, histories)
+    if unknown := [source.title for source in query.source_reads if source.stream not in ranges]:
+        message = f"how far {query.name} has read {', '.join(unknown)} is unknown"
+        raise MillstreamError(Diagnostic("MS640", message, None, rebuild_remedy(model)))
+    try:
+        run_once(engine.spark, query, context, ranges)
+    finally:
+        engine.tell(SetupStep(stage, done=True))
+
+
+def _check_sources(engine: Engine, query: Query, rows: int, before: int) -> None:
+    """Refuse to remove rows whose records a topic no longer has."""
+    topics = [topic for read in query.topic_reads if not read.history for topic in read.topics]
+    bounds = topic_bounds(admin_of(engine.kafka.cluster), topics)
+    if not (shortened := dict.fromkeys(topic for (topic, _), bound in bounds.items() if bound.first > 0)):
+        return
+    message = (
+        f"the range of '{query.title}' would have {rows:,} instead of {before:,} rows, "
+        f"and {' and '.join(shortened)} no longer has its first records"
+    )
+    remedy = "choose a range whose records the topic still has, or accept it with --accept-fewer-rows"
+    raise MillstreamError(Diagnostic("MS642", message, None, remedy))
