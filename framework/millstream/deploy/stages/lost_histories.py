@@ -46,6 +46,8 @@ def _lost(model: str, topic: Topic) -> Diagnostic:
         f"the rows of '{model}' are the history of the topic '{topic.topics[0]}': --full-refresh would "
         "remove them"
     )
-    command = f"millstream build --full-refresh --exclude {model}"
-    remedy = f"start over without it: `{command}` (this first removes what else is stored)"
+    remedy = (
+        f"start over without it: `millstream build --full-refresh --exclude {model}` (first removes what "
+        "else is stored)"
+    )
     return Diagnostic("MS646", message, topic.history.location if topic.history else None, remedy)
