@@ -5,7 +5,7 @@ import threading
 import pytest
 from deltalake import DeltaTable
 from support.running import running
-from support.runs import job_of, table_rows
+from support.runs import built, job_of, table_rows
 from support.spark import SPARK_WARNINGS
 from support.time_ranges import ACCEPTED, RAW, day, sent_on
 
@@ -27,10 +27,22 @@ ROWS = (
 
 def computed_again(shop, start=2, end=3):
     """Let the run compute days again; return what was replaced."""
-    job, events = job_of(shop.root), []
-    ranges = ranges_of(job.topology, job.project, frozenset({RAW}), RequestedTimes(day(start), day(end)))
-    request_ranges(run_of(job.project.target, shop.root), job.manifest, Update(ranges=ranges), events.append)
-    return [(event.rows, event.before) for event in events if isinstance(event, RangeReplaced)]
+    return asking_for(shop, start, end)()
+
+
+def asking_for(shop, start=2, end=3):
+    """Return what lets the run compute days again, of a project that is compiled already."""
+    job = job_of(shop.root)
+    models = frozenset({RAW})
+    ranges = ranges_of(job.topology, job.project, models, RequestedTimes(day(start), day(end)))
+
+    def ask():
+        events = []
+        run = run_of(job.project.target, shop.root)
+        request_ranges(run, job.manifest, Update(ranges=ranges), events.append)
+        return [(event.rows, event.before) for event in events if isinstance(event, RangeReplaced)]
+
+    return ask
 
 
 def has_read(run, count):
@@ -85,3 +97,26 @@ def test_an_edit_is_deployed_before_its_range_is_computed(shop, first_spark):
         request_deploy(channel, version, Apply({}, accepted=ACCEPTED), lambda _: None)
         assert computed_again(shop) == [(1, 1)]
         assert rows(shop) == [(1, 2.0), (2, 6.0), (3, 6.0)]
+
+
+def test_a_batch_that_may_be_stored_is_completed_first(shop, first_spark):
+    shop.model("raw", ROWS)
+    for number in (1, 2):
+        shop.send(sent_on(number, number))
+        built(shop.root, first_spark)
+    for commit in (shop.root / ".millstream").glob("*/checkpoints/*/spark/commits/*1*"):
+        commit.unlink()  # as if it had been killed before it wrote that
+    refused, ask = [], asking_for(shop)
+
+    def ask_at_once(event):
+        if isinstance(event, QueryRunning):
+            with pytest.raises(MillstreamError) as error:
+                ask()
+            refused.extend(error.value.diagnostics)
+
+    with running(shop.root, first_spark, also=[ask_at_once]) as run:
+        run.until(lambda: refused)
+        assert "the last batch of raw is not complete" in refused[0].message
+        run.until(lambda: has_read(run, 1))
+        assert ask() == [(1, 1)]
+        assert [number for number, _ in rows(shop)] == [1, 2]
