@@ -72,6 +72,8 @@ def letter_text(letter: DeadLetter, record: ShownRecord, status: str, zone: Zone
         time = _record_time(origin.timestamp, zone)
         origin_text = f"{origin.topic} {origin.partition}:{origin.offset}  {time}"
         lines.append(f"  from    {one_line(origin_text)}")
+    if letter.file:
+        lines.append(f"  from    {one_line(letter.file)}, line {letter.line or 'unknown'}")
     lines += [f"  of      {one_line(letter.owner)}", f"  reason  {one_line(letter.reason)}"]
     lines.append(f"  key     {one_line(_text(record.key))}")
     lines.append(f"  value   {one_line(_text(record.value))}")
@@ -94,6 +96,8 @@ def letter_data(letter: DeadLetter, record: ShownRecord, status: str) -> dict[st
             "offset": origin.offset,
             "timestamp": origin.timestamp,
         },
+        "file": letter.file or None,
+        "line": int(letter.line) if letter.line else None,
         "owner": letter.owner,
         "query": letter.query,
         "reason": letter.reason,
@@ -179,6 +183,7 @@ _FATES: dict[str, str] = {
     "replayed": "were replayed before",
     "dropped": "were dropped",
     "row": "are rows of models, without a record to send",
+    "line": "are lines of files, without a record to send",
     "lost": "were cut, and their topics no longer have the whole records",
 }
 

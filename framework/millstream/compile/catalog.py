@@ -191,6 +191,7 @@ def _row_source(
         unique_by=source.keys,
         jars=source.jars,
         removes_read=source.removes_read,
+        dead_letters=source.dead_letter_topic,
     )
 
 

@@ -13,7 +13,7 @@ from millstream.core.encoding import to_msgpack
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.outputs.kinds import LONGEST_TOPIC, Sink
 from millstream.outputs.registry import Materialization
-from millstream.plan.from_sql.catalog import Catalog, ModelSpec, TopicSpec
+from millstream.plan.from_sql.catalog import Catalog, ModelSpec, RowSpec, TopicSpec
 from millstream.project.names import Environment
 
 
@@ -33,6 +33,7 @@ def in_environment(compiled: Compiled, environment: Environment) -> Compiled:
     catalog = replace(
         catalog,
         topics={id_: _topic(topic, environment) for id_, topic in catalog.topics.items()},
+        row_sources={id_: _row_source(source, environment) for id_, source in catalog.row_sources.items()},
         models={id_: _model(model, environment) for id_, model in catalog.models.items()},
         environment=environment,
     )
@@ -41,6 +42,14 @@ def in_environment(compiled: Compiled, environment: Environment) -> Compiled:
 
 def _topic(topic: TopicSpec, environment: Environment) -> TopicSpec:
     return replace(topic, dead_letters=environment.named(topic.dead_letter_topic))
+
+
+def _row_source(source: RowSpec, environment: Environment) -> RowSpec:
+    return (
+        replace(source, dead_letters=environment.named(source.dead_letters))
+        if source.dead_letters
+        else source
+    )
 
 
 def _model(model: ModelSpec, environment: Environment) -> ModelSpec:

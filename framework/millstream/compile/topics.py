@@ -26,6 +26,7 @@ from millstream.outputs.kinds import (
 from millstream.outputs.registry import materialization_of
 from millstream.project.checks import LocationLines
 from millstream.project.names import is_environments
+from millstream.project.values import RowSource
 
 OWN_PREFIX = "_millstream."
 """The prefix of relay topics, which Millstream creates between its queries."""
@@ -259,6 +260,11 @@ class _Topics:
                     NodeId("source", source.id),
                     source.id,
                     source.location,
+                )
+        for rows in self.models.project.sources.values():
+            if isinstance(rows, RowSource) and rows.dead_letter_topic:
+                yield _DeadLetterTopic(
+                    rows.dead_letter_topic, NodeId("source", rows.id), rows.id, rows.location
                 )
 
     def _sources_of(self, model: Model) -> set[NodeId]:

@@ -227,6 +227,12 @@ class RowSource(Struct, frozen=True, kw_only=True, tag="rows"):
     def id(self) -> str:
         return f"{self.source}.{self.name}"
 
+    @property
+    def dead_letter_topic(self) -> str:
+        """The topic of what can't be decoded; empty if it is skipped, or stops the query."""
+        sends = self.options.get("on_bad_record") == "dead_letter"
+        return dead_letter_topic_of(self.name, (self.name,), "") if sends else ""
+
 
 DeclaredSource = Topic | RowSource
 

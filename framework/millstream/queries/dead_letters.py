@@ -18,6 +18,8 @@ TIMESTAMP_HEADER, REASON = "millstream.timestamp", "millstream.reason"
 SOURCE, MODEL = "millstream.source", "millstream.model"
 """Headers of a dead letter: its original record, why it failed, and the source that could not decode it or
 the model in which it failed."""
+FILE, LINE = "millstream.file", "millstream.line"
+"""Headers of a dead letter that is a line of a file, instead of those of a record."""
 COLUMNS = "millstream.columns"
 """The header with the names of a record's bad columns, the last but one; `*` is the whole value."""
 CUT = "millstream.cut"

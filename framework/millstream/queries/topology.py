@@ -28,6 +28,7 @@ from millstream.plan.optimizer.rules import SHARING
 from millstream.plan.optimizer.rules.delay_costly import delay_costly
 from millstream.plan.time_ranges import TimeRange, in_range
 from millstream.project.options import AT_LEAST_ONCE
+from millstream.queries.bad_lines import bad_line_queries
 from millstream.queries.lock import Lock
 from millstream.queries.plan import (
     ModelGroups,
@@ -189,9 +190,13 @@ def physical_of(
     settings = physical_settings(topology.catalog)
     # Of what an environment reads from production, the definitions count as well.
     tables = reference_outputs(topology.signed, topology.catalog.sources)
-    return physical_plan(
+    physical = physical_plan(
         topology.plan, settings, lock, references, topology.signed, tables, only, cache=topology.cache
     )
+    stored = (output for output in topology.plan.outputs if output.materialization.stored_as)
+    letters = bad_line_queries(in_order(stored), topology.catalog.row_sources.values(), settings)
+    chosen = (query for query in letters if only is None or query.name in only)
+    return replace(physical, queries=(*physical.queries, *chosen))
 
 
 @collector_paused()

@@ -86,6 +86,8 @@ class SourceRead(Struct, frozen=True, tag="source"):
     """What it is read by, such as a path, as JSON: with others, it is another source."""
     removes_read: bool = False
     """What was read is removed from it."""
+    bad: bool = False
+    """What can't be decoded is read instead of its rows."""
 
     @property
     def stream(self) -> str:

@@ -40,12 +40,29 @@ class SparkSource(Protocol):
         """Return the rows of a part of it, with metadata columns."""
 
 
+class SourceOfLines(SparkSource, Protocol):
+    """One of which some lines can't be decoded."""
+
+    def bad_lines(self) -> DataFrame:
+        """Return these lines as they come: line, file, the number of the line, and the reason."""
+
+
 def spark_source(session: SparkSession, project: Project, relation: NodeId) -> SparkSource:
     """Return the source of a relation; `relation` is its id."""
+    connected: SparkSource = _connected(session, project, relation)
+    return connected
+
+
+def bad_lines_of(session: SparkSession, project: Project, relation: NodeId) -> DataFrame:
+    """Return the lines of a source that can't be decoded; its kind has dead letters."""
+    connected: SourceOfLines = _connected(session, project, relation)
+    return connected.bad_lines()
+
+
+def _connected(session: SparkSession, project: Project, relation: NodeId) -> Any:
     source = project.sources[relation.name]
     assert isinstance(source, RowSource), f"{relation} is read as records"
-    connected: SparkSource = source_module(source.kind, "spark").connect(session, source, project)
-    return connected
+    return source_module(source.kind, "spark").connect(session, source, project)
 
 
 def fields_of(source: RowSource) -> list[Field]:

@@ -62,7 +62,7 @@ def test_it_compiles_and_is_listed_explained_and_documented(lake, run):
             "'format_options' is for files of lines, and the format is parquet",
         ),
         ("format: csv", "format: parquet", "'on_bad_record' is for files of lines"),
-        ("on_bad_record: skip", "on_bad_record: dead_letter", "on_bad_record"),
+        ("on_bad_record: skip", "on_bad_record: ignore", "on_bad_record"),
         ("csv\n        format_options: {header: true}", "text", "column 'id' is a line of a text"),
         ("max_files: 10", "max_files: 0", "max_files"),
         (

@@ -277,6 +277,10 @@ def _refuse(done: Iterable[LetterReplay]) -> None:
         message = f"{rows:,} dead letters are rows that a data test rejected, not records of a topic"
         remedy = "fix the model or its test and rebuild it, or drop the letters"
         raise MillstreamError(Diagnostic("MS830", message, None, remedy))
+    if lines := letters.get("line"):
+        message = f"{lines:,} dead letters are lines of files, not records of a topic"
+        remedy = "write the corrected lines to a new file of the source, and drop the letters"
+        raise MillstreamError(Diagnostic("MS830", message, None, remedy))
     count = sum(letters.values())
     message = f"all of these dead letters ({count:,}) were replayed or dropped before"
     raise MillstreamError(Diagnostic("MS838", message, None, "add --force to send their records again"))

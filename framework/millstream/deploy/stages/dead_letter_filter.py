@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from millstream.core.node_id import NodeId
-from millstream.queries.dead_letters import OFFSET, PARTITION, SOURCE, TOPIC
-
-_POSITION = ("_topic", "_partition", "_offset")
+from millstream.queries.dead_letters import FILE, LINE, OFFSET, PARTITION, SOURCE, TOPIC
 
 
 def from_offsets(
@@ -29,10 +27,28 @@ def from_offsets(
 
 def not_among(dead_letters: DataFrame, sent: DataFrame, source: NodeId) -> DataFrame:
     """Remove a source's dead letters that the dead letter topic already holds."""
-    headers = zip((TOPIC, PARTITION, OFFSET), _POSITION, strict=True)
-    position = [_header(header).alias(name) for header, name in headers]
-    positions = sent.where(_from_source(source)).select(*position).distinct()
-    return dead_letters.select("*", *position).join(positions, [*_POSITION], "left_anti").drop(*_POSITION)
+    return _not_among(dead_letters, sent, source, (TOPIC, PARTITION, OFFSET))
+
+
+def lines_not_among(dead_letters: DataFrame, sent: DataFrame, source: NodeId) -> DataFrame:
+    """Do the same with lines of files; a file that was written again may have another line of that number."""
+    return _not_among(dead_letters, sent, source, (FILE, LINE), ("value",))
+
+
+def _not_among(
+    dead_letters: DataFrame,
+    sent: DataFrame,
+    source: NodeId,
+    headers: Sequence[str],
+    columns: Sequence[str] = (),
+) -> DataFrame:
+    names = [f"_{header.rpartition('.')[2]}" for header in headers]
+    position = [_header(header).alias(name) for header, name in zip(headers, names, strict=True)]
+    positions = sent.where(_from_source(source)).select(*position, *columns).distinct()
+    keys = [*names, *columns]
+    return (
+        dead_letters.select("*", *position).join(positions, keys, "left_anti").select(*dead_letters.columns)
+    )
 
 
 def _from_source(source: NodeId) -> Column:

@@ -38,6 +38,8 @@ def with_dead_letters(
     engine: Engine, query: Query, record: QueryRecord, context: QueryContext
 ) -> QueryContext:
     """Return a context in which a query sends only the dead letters that were not sent before."""
+    if query.dead_letter_source and query.source_reads:
+        return _without_lines(engine, query, context)
     source = next(
         (source for source in query.topic_reads if source.relation == query.dead_letter_source), None
     )
@@ -63,6 +65,26 @@ def with_dead_letters(
         )
         context = replace(context, without_sent=remove_sent)
     return context
+
+
+def _without_lines(engine: Engine, query: Query, context: QueryContext) -> QueryContext:
+    """Return a context in which lines of files are not sent that the dead letter topic has by now.
+
+    A query that starts over reads them again, and there are too few to note which of them were sent.
+    """
+    topic = _topic_of(query)
+    held = engine.kafka.until(topic, {}, engine.kafka.held([topic])[topic])
+    if not any(stop > first for first, stop in held.values()):
+        return context
+    options = engine.kafka.source([topic], {})
+
+    def without_sent(rows: DataFrame) -> DataFrame:
+        sent = TopicRead("_letters", NO_NODE, (topic,), headers=True)
+        topic_reads.read_ranges(rows.sparkSession, sent, options, {topic: held})
+        table = rows.sparkSession.table("_letters")
+        return unsent.lines_not_among(rows, table, query.dead_letter_source)
+
+    return replace(context, without_sent=without_sent)
 
 
 def _send_missing(

@@ -93,7 +93,7 @@ _FAILURES = (
         "MS862",
         re.compile(r"(bad record: file (?:/|s3a:)[^\n]*?)" + _END),
         _first,
-        "fix the file, or set on_bad_record: skip for the source",
+        "fix the file, or set on_bad_record: skip or dead_letter for the source",
     ),
     _KnownFailure(
         "MS699",

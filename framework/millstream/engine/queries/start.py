@@ -69,7 +69,7 @@ from millstream.queries.values import (
     TopicRead,
 )
 from millstream.sources.positions import Position, Range
-from millstream.sources.spark import spark_source
+from millstream.sources.spark import bad_lines_of, spark_source
 from millstream.sources.topic import spark as topic_reads
 from millstream.sources.topic.positions import offset_ranges
 from millstream.stores.session_settings import takes_fast_paths
@@ -317,6 +317,9 @@ def _streamed(
                 topic_reads.read_stream(
                     session, source, context.sources[source.relation], trigger, source_host, timed=timed
                 )
+            case SourceRead(bad=True):
+                rows = bad_lines_of(session, context.project, source.relation)
+                rows.createOrReplaceTempView(source.view)
             case SourceRead():
                 connected = spark_source(session, context.project, source.relation)
                 start = context.sent_before.get(source.stream)

@@ -13,6 +13,8 @@ from millstream.kafka.topic_decoding import bytes_of
 from millstream.outputs.kinds import BATCH, OWN_HEADERS
 from millstream.queries.dead_letters import (
     CUT,
+    FILE,
+    LINE,
     MODEL,
     OFFSET,
     PARTITION,
@@ -60,6 +62,10 @@ class DeadLetter(Struct, frozen=True):
     """Kafka did not accept the whole: key, value and headers are not those of the original record."""
     milliseconds: int | None = None
     """The time of the original record, if it was read from its topic."""
+    file: str = ""
+    """The file of which it is a line, if it is not a record."""
+    line: str = ""
+    """The number of the line."""
 
     @property
     def id(self) -> str:
@@ -86,6 +92,8 @@ def dead_letter_of(message: Message) -> DeadLetter:
         bytes_of(message.value()),
         tuple((name, value) for name, value in headers if not _is_own(name)),
         CUT in own_headers,
+        file=own_headers.get(FILE, ""),
+        line=own_headers.get(LINE, ""),
     )
 
 

@@ -17,7 +17,7 @@ from millstream.kafka.clients import Admin
 from millstream.kafka.consuming import all_records
 from millstream.ops.dead_letters.letter import DeadLetter, dead_letter_of
 from millstream.project.names import environment_name
-from millstream.project.values import Project, Topic
+from millstream.project.values import Project, RowSource, Topic
 
 
 class OffsetRange(Struct, frozen=True):
@@ -86,10 +86,16 @@ def names_of(project: Project, nodes: Mapping[NodeId, ManifestNode]) -> LetterNa
         letter_topic = letters_of_source(source)
         topics |= {**dict.fromkeys(source.topics, letter_topic), letter_topic: letter_topic}
     of_sources = frozenset(topics.values())
+    rows = {s.id: s.dead_letter_topic for s in project.sources.values() if isinstance(s, RowSource)}
+    of_rows = {
+        id_: environment_name(project.target.environment, topic) for id_, topic in rows.items() if topic
+    }
+    topics |= {topic: topic for topic in of_rows.values()}
     owners = {
         source.id: (str(NodeId("source", source.id)), frozenset((letters_of_source(source),)))
         for source in sources
     }
+    owners |= {id_: (str(NodeId("source", id_)), frozenset((topic,))) for id_, topic in of_rows.items()}
     for node in nodes.values():
         if node.materialization is not None:
             letter_topic = node.materialization.dead_letter_topic(node.name)

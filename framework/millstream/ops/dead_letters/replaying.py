@@ -40,9 +40,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 TOGETHER = 500
 """Records of a transaction."""
 
-Fate = Literal["due", "same record", "replayed", "dropped", "row", "lost"]
+Fate = Literal["due", "same record", "replayed", "dropped", "row", "line", "lost"]
 """What a replay does with a letter: its record is sent, was sent for another letter, was handled before, or
-there is none: it is a row of a model, or the letter was cut and its topic no longer has the record."""
+there is none: it is a row of a model, a line of a file, or the letter was cut and its topic no longer has
+the record."""
 Chosen = Callable[[DeadLetter], bool]
 
 
@@ -143,7 +144,7 @@ def _restored(admin: Admin, letter: DeadLetter) -> DeadLetter | None:
 
 def _fate(letter: DeadLetter, handled: HandledLetters, sent: set[str], *, force: bool) -> Fate:
     if letter.origin is None:
-        return "row"
+        return "line" if letter.file else "row"
     status = handled.status(letter)
     if status != "remaining" and not force:
         return status

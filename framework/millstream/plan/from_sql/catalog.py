@@ -107,6 +107,8 @@ class RowSpec(Struct, frozen=True):
     """What was read is removed from it."""
     jars: tuple[str, ...] = ()
     """The features of the catalog of jars that Spark needs to read it."""
+    dead_letters: str = ""
+    """The topic of what can't be decoded; empty if it is not sent."""
 
 
 class SeedSpec(Struct, frozen=True):

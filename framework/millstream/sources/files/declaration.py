@@ -12,7 +12,7 @@ from millstream.core.types import BINARY, SMALLINT, STRING, TIMESTAMP, TINYINT, 
 from millstream.formats.options import wrong_options
 from millstream.project.columns import ColumnReader
 from millstream.project.folders import local_path
-from millstream.project.shapes import Duration, Positive, describe_key
+from millstream.project.shapes import Duration, OnBadRecord, Positive, describe_key
 from millstream.project.values import RowSource
 from millstream.sources.declaration import Declaration, GivenColumn
 from millstream.sources.files.listing import S3
@@ -39,7 +39,7 @@ class FilesShape(RowShape, kw_only=True):
         describe_key("options of the format: csv has delimiter, quote, escape and header"),
     ] = {}
     on_bad_record: Annotated[
-        Literal["fail", "skip"] | None, describe_key("what happens to a line that can't be decoded")
+        OnBadRecord | None, describe_key("what happens to a line that can't be decoded")
     ] = None
     max_files: Annotated[Positive | None, describe_key("read at most this many files in a batch")] = None
     clean_up: Annotated[

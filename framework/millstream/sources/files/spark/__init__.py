@@ -17,7 +17,7 @@ from millstream.project.values import Project, RowSource
 from millstream.sources.files.declaration import ENCODINGS
 from millstream.sources.files.listing import S3
 from millstream.sources.files.positions import FilesPosition, ends, folder_of, path_of
-from millstream.sources.files.spark.lines import decode_lines
+from millstream.sources.files.spark.lines import decode_lines, undecodable_lines
 from millstream.sources.positions import Range
 from millstream.sources.spark import fail_without_values, fields_of
 
@@ -33,6 +33,9 @@ class Folder(Struct, frozen=True):
 
     def stream(self) -> DataFrame:
         return self._typed(self._streamed())
+
+    def bad_lines(self) -> DataFrame:
+        return undecodable_lines(self._streamed(), self.source, self._fields)
 
     def after(self, position: FilesPosition, /) -> DataFrame:
         addresses = self._addresses(position.files)

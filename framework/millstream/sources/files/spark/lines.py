@@ -32,13 +32,9 @@ _LINE = (Ref("_file"), Ref("line"))
 
 def decode_lines(rows: DataFrame, source: RowSource, fields: Sequence[Field]) -> DataFrame:
     """Decode rows with the columns line, _file and _modified; empty lines of JSON and CSV are left out."""
-    encoding = _encoding(source)
-    format_ = format_of(encoding)
-    decoded = format_.spark.decode(fields)
-    skips = source.options.get("on_bad_record") == "skip"
-    if not format_.single:
-        rows = rows.where("length(line) > 0")
-    rows = _with_values(rows, encoding, [field.name for field in fields])
+    decoded = _decoder(source, fields)
+    skips = source.options.get("on_bad_record", "fail") != "fail"
+    rows = _values(rows, source, fields)
     names = [quote_name(field.name) for field in fields]
     if not decoded.rows:
         if skips and decoded.good:
@@ -55,9 +51,41 @@ def decode_lines(rows: DataFrame, source: RowSource, fields: Sequence[Field]) ->
     return rows.selectExpr(*typed, "_file", "_modified")
 
 
+def undecodable_lines(rows: DataFrame, source: RowSource, fields: Sequence[Field]) -> DataFrame:
+    """Return the lines that can't be decoded, each with its file, its number and the reason."""
+    decoded = _decoder(source, fields)
+    rows = _values(rows, source, fields)
+    if not decoded.rows:
+        bad = rows.where(_sql(("not ", *decoded.good)) if decoded.good else "false")
+        reason = _sql(decoded.why) if decoded.why else "''"
+    else:
+        rows = rows.selectExpr("struct(line, _file) as _place", _sql(("inline(", *decoded.rows, ")")))
+        bad = rows.where(f"{BAD} is not null").selectExpr("*", "_place.line", "_place._file")
+        reason = f"{BAD}[0].reason" if decoded.required else _sql(decoded.why)
+    placed = bad.selectExpr("line", f"{reason} as reason", "file_place(_file, line) as place")
+    return placed.selectExpr(
+        "line",
+        "regexp_replace(place, '^file |, line [0-9]+$', '') as file",
+        "try_cast(regexp_extract(place, ', line ([0-9]+)$', 1) as int) as number",
+        "reason",
+    )
+
+
+def _decoder(source: RowSource, fields: Sequence[Field]) -> DecodedSql:
+    return format_of(_encoding(source)).spark.decode(fields)
+
+
+def _values(rows: DataFrame, source: RowSource, fields: Sequence[Field]) -> DataFrame:
+    """Return the lines that are rows, with the values to decode."""
+    encoding = _encoding(source)
+    if not format_of(encoding).single:
+        rows = rows.where("length(line) > 0")
+    return _with_values(rows, encoding, [field.name for field in fields])
+
+
 def _without_bad(rows: DataFrame, source: RowSource, good: str) -> DataFrame:
-    """Leave out lines that can't be decoded; a stream counts them as those of topics are counted."""
-    if rows.isStreaming:
+    """Leave out lines that can't be decoded; a stream counts those that no dead letters are made of."""
+    if rows.isStreaming and not source.dead_letter_topic:
         name = count_name("skipped", NodeId("source", source.id))
         rows = rows.observe(name, f.expr(f"count_if(not ({good}))").alias(name))
     return rows.where(good)
