@@ -6,6 +6,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pymysql
@@ -20,6 +21,12 @@ _USER = "mysql" if os.geteuid() == 0 else None
 
 @pytest.fixture(scope="session")
 def mariadb_process():
+    with mariadb_running() as started:
+        yield started
+
+
+@contextmanager
+def mariadb_running(*more_options):
     """Start a server and yield its socket and port; stop the process that was started, by its id."""
     folder = Path(tempfile.mkdtemp(prefix="millstream-mariadb-"))
     if _USER:
@@ -32,7 +39,8 @@ def mariadb_process():
     options += ["--bind-address=127.0.0.1", f"--pid-file={folder / 'pid'}", "--skip-name-resolve"]
     # Nothing of a test outlives the machine.
     options += ["--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M"]
-    server = subprocess.Popen([shutil.which("mariadbd"), "--no-defaults", *options], **quiet)
+    command = [shutil.which("mariadbd"), "--no-defaults", *options, *more_options]
+    server = subprocess.Popen(command, **quiet)
     try:
         _wait(folder / "socket")
         yield folder / "socket", port
