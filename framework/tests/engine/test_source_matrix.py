@@ -8,13 +8,14 @@ from engine.test_apply import went_back
 from support.delta_tables import good_build
 from support.iceberg_tables import PROFILES, catalogs
 from support.kinds import parquet_folders  # noqa: F401 - a fixture
-from support.runs import job_of, table_rows
+from support.runs import built, errors, job_of, table_rows
 from support.source_matrix import CELLS, KINDS, NOT_TESTED, ORDERS, TESTED, cell
 from support.spark import SPARK_WARNINGS
 
 from millstream.cli.group import millstream
 from millstream.core.errors import MillstreamError
 from millstream.core.node_id import NodeId
+from millstream.deploy.matched_topics import match_job
 from millstream.deploy.planning.intents import Apply, FullRefresh
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
@@ -74,18 +75,25 @@ def orders_of(shop):
 
 
 def totals_of(shop):
-    return {row["customer"]: (row["orders"], row["total"]) for row in table_rows(shop.root, "model.totals")}
+    rows = table_rows(shop.root, "model.totals")
+    return {row["customer"]: (row["orders"], row["total"]) for row in rows}
 
 
 def has_all(shop, kind, combine=sum, least=0):
     """Whether both models have the rows that were written; of a rate, as many as each has read."""
-    stored, totals = orders_of(shop), totals_of(shop)
-    orders = kind.expected(shop.written, len(stored))
-    counted = kind.expected(shop.written, sum(count for count, _ in totals.values()))
-    return len(counted) >= least and (stored, totals) == (
-        {id_: (customer, 2 * amount) for id_, customer, amount in orders},
-        expected_totals(counted, combine),
+    orders = orders_of(shop)
+    expected = kind.expected(shop.written, len(orders))
+    return (
+        len(expected) >= least
+        and orders == {id_: (customer, 2 * amount) for id_, customer, amount in expected}
+        and has_totals(shop, kind, combine)
     )
+
+
+def has_totals(shop, kind, combine):
+    totals = totals_of(shop)
+    counted = kind.expected(shop.written, sum(count for count, _ in totals.values()))
+    return totals == expected_totals(counted, combine)
 
 
 def expected_totals(rows, combine):
@@ -182,7 +190,35 @@ def test_a_rollback(lake, kind, first_spark):
 
 
 def lags(shop):
-    job = job_of(shop.root)
     admin = admin_of(Cluster(shop.bootstrap, embedded=True))
+    job = match_job(job_of(shop.root), admin)
     checkpoints = checkpoints_of(job.project.target, shop.root)
     return topic_lags(admin, job.project, job.physical.queries, checkpoints)
+
+
+@pytest.mark.long
+@cell("lag")
+def test_lag(lake, kind, first_spark):
+    write(lake, kind, FIRST)
+    good_build(lake, first_spark)
+    read = lags(lake)
+    assert {lag.unit for lag in read} == {kind.unit}
+    if kind.replayable:
+        assert {lag.records for lag in read} == {0}
+    write(lake, kind, SECOND)
+    assert sum(lag.records for lag in lags(lake)) > 0
+    good_build(lake, first_spark)
+    if kind.replayable:
+        assert {lag.records for lag in lags(lake)} == {0}
+
+
+@pytest.mark.long
+@cell("bad records")
+def test_bad_records(lake, kind, first_spark):
+    kind.declare(lake, "on_bad_record: skip")
+    write(lake, kind, FIRST)
+    kind.write_bad(lake)
+    results, events = built(lake.root, first_spark)
+    assert errors(events) == []
+    check(lake, kind)
+    assert {count for result in results.results for count in result.skipped.values()} == {1}

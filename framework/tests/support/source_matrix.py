@@ -296,8 +296,19 @@ CELLS = (
     "build",
     "rebuild",
     "rollback",
+    "lag",
+    "bad records",
 )
-NOT_TESTED: dict[tuple[str, str], str] = {}
+TYPED = (
+    "its rows have the types that are stored: a table or file with other columns is an error of the source"
+)
+NOT_TESTED = {
+    **{
+        (kind, "bad records"): TYPED
+        for kind in ("parquet", "packaged", "delta", "delta_by_key", "iceberg", "iceberg_by_key")
+    },
+    ("rate", "bad records"): "Spark makes its rows",
+}
 """Cells that make no sense, with the reason."""
 TESTED = set()
 
