@@ -8,9 +8,7 @@ from millstream.core.errors import WrongOption
 from millstream.core.types import is_single_value
 from millstream.outputs.kinds import LAYOUT, Table
 from millstream.plan.from_sql.catalog import ModelSpec, PlanDiagnostic
-from millstream.stores.declaration import StoreDeclaration
-
-OPTIONS = (*LAYOUT, "target_file_size")
+from millstream.stores.declaration import FILE_OPTIONS, StoreDeclaration
 
 
 def check_file_layout(spec: ModelSpec, store: StoreDeclaration) -> list[PlanDiagnostic]:
@@ -18,8 +16,10 @@ def check_file_layout(spec: ModelSpec, store: StoreDeclaration) -> list[PlanDiag
     table = spec.materialization.table
     if table is None:
         return []
-    names = [name for name in OPTIONS if getattr(table, name)]
-    wrong = _of_kept_rows(spec, table, names) or _of_other_stores(store, names) or _of_columns(spec, table)
+    names = [name for name in FILE_OPTIONS if getattr(table, name)]
+    wrong = (
+        _of_kept_rows(spec, table, names) or _of_other_stores(store, names) or _of_columns(spec, table, store)
+    )
     return [PlanDiagnostic(w.code, w.message, w.help, spec.id, option=w.option) for w in wrong]
 
 
@@ -32,20 +32,22 @@ def _of_kept_rows(spec: ModelSpec, table: Table, names: list[str]) -> list[Wrong
 
 
 def _of_other_stores(store: StoreDeclaration, names: list[str]) -> list[WrongOption]:
-    if store.arranges_files:
-        return []
     message = "'{}' arranges files, and a table in {} has none"
+    if store.file_options:
+        message = "'{}' applies when files are combined, and those of a table in {} are not"
     return [
         WrongOption("MS121", message.format(name, store.title), "remove it, or set store='delta'", name)
         for name in names
+        if name not in store.file_options
     ]
 
 
-def _of_columns(spec: ModelSpec, table: Table) -> list[WrongOption]:
+def _of_columns(spec: ModelSpec, table: Table, store: StoreDeclaration) -> list[WrongOption]:
     if table.partition_by and table.cluster_by:
         message = "'cluster_by' arranges rows instead of 'partition_by'"
         return [WrongOption("MS121", message, "remove one of them", "cluster_by")]
-    return [*_wrong_types(spec, table), *_without_rest(spec, table)]
+    wrong = [*_wrong_types(spec, table), *_without_rest(spec, table)]
+    return wrong or list(_wrong_folders(spec, table, store))
 
 
 def _wrong_types(spec: ModelSpec, table: Table) -> Iterator[WrongOption]:
@@ -56,6 +58,23 @@ def _wrong_types(spec: ModelSpec, table: Table) -> Iterator[WrongOption]:
                 message = f"files can't be arranged by '{column.name}', which is of type {column.type}"
                 remedy = "name a column with a number, a text, a date or a time"
                 yield WrongOption("MS697", message, remedy, option)
+
+
+def _wrong_folders(spec: ModelSpec, table: Table, store: StoreDeclaration) -> Iterator[WrongOption]:
+    named = {name.lower() for name in table.partition_by}
+    for column in spec.columns:
+        if (
+            store.partition_types
+            and column.name.lower() in named
+            and str(column.type) not in store.partition_types
+        ):
+            message = (
+                f"a folder's name can't hold all values of '{column.name}', which is of type {column.type}"
+            )
+            remedy = (
+                "partition by a date or a whole number, such as cast(at as date) as day; or set store='delta'"
+            )
+            yield WrongOption("MS697", message, remedy, "partition_by")
 
 
 def _without_rest(spec: ModelSpec, table: Table) -> Iterator[WrongOption]:

@@ -8,6 +8,7 @@ from itertools import islice
 
 import msgspec
 
+from millstream.compile.appends_only import check_appends_only
 from millstream.compile.catalog import base_catalog, model_spec
 from millstream.compile.deletions import check_deletions
 from millstream.compile.file_layout import check_file_layout
@@ -104,7 +105,7 @@ class ProjectPlanner:
         store = store_declaration(self._store_of_table(spec))
         diagnostics = built.diagnostics or [
             *check_stored_types(spec, store),
-            *check_file_layout(spec, store),
+            *(check_appends_only(spec, store) or check_file_layout(spec, store)),
             *check_deletions(spec),
             *check_lookups(spec, built.root, self._store_of),
         ]

@@ -15,6 +15,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from millstream.core.errors import Diagnostic, diagnostic_at, did_you_mean
 from millstream.core.text import FileText
 from millstream.project.files import read_file
+from millstream.project.folders import local_path
 from millstream.project.kafka_option_errors import check_clients
 from millstream.project.logins import (
     KAFKA,
@@ -39,7 +40,7 @@ from millstream.project.values import Settings, Target
 from millstream.project.wording import node_kind
 from millstream.project.yaml import mapping_entries, node_span, parse_yaml
 from millstream.project.yaml_templates import yaml_renderer
-from millstream.stores.registry import store_declaration
+from millstream.stores.registry import STORES, store_declaration
 
 FILE = "profiles.yml"
 _PUBLIC = frozenset({"master", "timezone", "trigger", "optimization", "environment"})
@@ -296,6 +297,20 @@ def _check(reader: ShapeReader, shape: TargetShape) -> None:
             if not getattr(tables, key):
                 message = f"tables in {store.title} need '{key}'"
                 report(tables, "store", "MS108", message, f"add {key}: {example}")
+        for key, path, example in _remote_folders(tables):
+            message = f"'{key}' must be a folder, and '{path}' is an address"
+            report(
+                tables, key, "MS107", message, f"write a folder that all of Spark's machines have: {example}"
+            )
+
+
+def _remote_folders(tables: TablesShape) -> Iterator[tuple[str, str, str]]:
+    """Yield the options that name an address, where a store needs a folder, with an example."""
+    for store in map(store_declaration, STORES):
+        for key, example in store.required.items() if store.in_folder else ():
+            path = getattr(tables, key)
+            if isinstance(path, str) and local_path(path) is None:
+                yield key, path, example
 
 
 def _contradictions(shape: TargetShape) -> Iterator[tuple[Shape, str, LoginConflict]]:

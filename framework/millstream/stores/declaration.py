@@ -6,6 +6,9 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+FILE_OPTIONS = ("partition_by", "cluster_by", "target_file_size")
+"""Options of append-only tables that say how files are arranged."""
+
 
 class StoreDeclaration(Struct, frozen=True):
     title: str
@@ -16,14 +19,20 @@ class StoreDeclaration(Struct, frozen=True):
     """Options without which a target can't use the store, each with an example."""
     location: tuple[str, ...] = ()
     """The options that say where tables are."""
+    in_folder: bool = False
+    """Whether these must be folders, not addresses of a storage: files are moved there."""
     words: Mapping[str, str] = {}
     """Keys that users may know from other tools, with the correct ones."""
     change_feed: bool = False
     """Whether the changes of a table can be read as a stream."""
     lookups: bool = True
     """Whether the joins of a query find the newest rows of a table in each batch."""
-    arranges_files: bool = False
-    """Whether columns can say which rows of a table are in a file together."""
+    appends_only: bool = False
+    """Whether stored rows can't change, and none can be deleted."""
+    file_options: tuple[str, ...] = ()
+    """Those of `FILE_OPTIONS` that its append-only tables can have."""
+    partition_types: tuple[str, ...] = ()
+    """Names of the types of columns that `partition_by` can name; none: those of all single values."""
     fixed_partitions: bool = False
     """Whether other partitions need a table that is written again."""
     sends_rows: bool = False

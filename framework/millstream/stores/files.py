@@ -86,6 +86,21 @@ class LocalFiles:
         if _path(folder).is_dir():
             shutil.copytree(_path(folder), _path(to))
 
+    def move(self, path: str, to: str) -> None:
+        """Move a file, in place of another; nothing happens if it was moved before."""
+        target = _path(to)
+        make_folder(target.parent)
+        try:
+            _path(path).replace(target)
+        except FileNotFoundError:
+            if not target.exists():
+                raise
+
+    def paths(self, folder: str) -> list[str]:
+        """Return the paths of files in a folder and in those within; none if it does not exist."""
+        path = _path(folder)
+        return [file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file()]
+
 
 def _path(path: str) -> Path:
     file_path = local_path(path)

@@ -15,6 +15,7 @@ STORES = (
     "postgres",
     "iceberg",
     "mysql",
+    "parquet",
 )
 
 DEFAULT = STORES[0]

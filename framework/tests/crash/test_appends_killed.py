@@ -1,4 +1,4 @@
-"""Runs that append many rows to Delta tables, killed during batches: each row is stored once, or deleted on request.
+"""Runs that append many rows to tables in Delta and Parquet, killed during batches: each row is stored once, or deleted on request.
 
 `MILLSTREAM_APPENDED=10000000 MILLSTREAM_APPEND_KILLS=20 uv run pytest -m long framework/tests/crash/test_appends_killed.py`
 is a longer run, of ten million rows.
@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 from support.commands import Run, succeed
+from support.runs import parquet_rows
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
@@ -23,7 +24,7 @@ SEED = int(os.environ.get("MILLSTREAM_SEED", "1"))
 FILES = 3
 """Files that are there when a run starts; each is a batch."""
 CUSTOMERS = 1_000
-PROFILES = 'shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded, trigger: 100 milliseconds}}}\n'
+PROFILES = 'shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded, trigger: 100 milliseconds, tables: {parquet_path: lake}}}}\n'
 SOURCE = """
 sources:
   - name: lake
@@ -40,6 +41,7 @@ sources:
 """
 EVENTS = "{{ source('lake', 'events') }}"
 MODELS = {
+    "filed": f"{{{{ config(materialized='table', store='parquet', partition_by='day') }}}} select *, cast(at as date) as day from {EVENTS}",
     "appended": f"{{{{ config(materialized='table', partition_by='day') }}}} select *, cast(at as date) as day from {EVENTS}",
     "forgetting": "{{ config(materialized='table', order_by='at', delete_when='erased', delete_by='customer') }} "
     f"select id, customer, erased, at from {EVENTS}",
@@ -64,6 +66,7 @@ def test_each_row_is_stored_once_or_deleted(durable_shop):
     succeed(shop.root, "build")
     events = pa.concat_tables(written)
     assert np.array_equal(stored_ids(shop, "appended"), np.arange(len(events)))
+    assert sorted(row["id"] for row in parquet_rows(shop.root, "filed")) == list(range(len(events)))
     assert np.array_equal(stored_ids(shop, "forgetting"), remaining_ids(events))
 
 

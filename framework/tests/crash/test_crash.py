@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 
 import pytest
 from support.commands import Run, succeed
-from support.runs import create_topics, headers, iceberg_rows, received, send, table_rows
+from support.runs import create_topics, headers, iceberg_rows, parquet_rows, received, send, table_rows
 
 from millstream.local.broker import broker_folder_of, keep_broker
 from millstream.local.server.state import read_pid
@@ -22,7 +22,7 @@ CRASHES = int(os.environ.get("MILLSTREAM_CRASHES", "30"))
 SEED = int(os.environ.get("MILLSTREAM_SEED", "1"))
 PER_ROUND = 120
 """Records of a round."""
-PROFILES = 'shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded, trigger: 500 milliseconds, tables: {iceberg_path: lake}}}}\n'
+PROFILES = 'shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded, trigger: 500 milliseconds, tables: {iceberg_path: lake, parquet_path: lake}}}}\n'
 NAMES = """
 sources:
   - name: crm
@@ -45,6 +45,8 @@ MODELS = {
     f"select id, user, at, cast(at as date) as day from {EVENTS}",
     "lake_totals": "{{ config(materialized='table', store='iceberg', unique_key='user') }} "
     f"select user, count(*) as events, sum(id) as ids, max(id) as last from {EVENTS} group by user",
+    "filed": "{{ config(materialized='table', store='parquet', partition_by='day') }} "
+    f"select id, user, at, cast(at as date) as day from {EVENTS}",
     "totals": "{{ config(materialized='table', unique_key='user') }} "
     f"select user, count(*) as events, sum(id) as ids, max(id) as last from {EVENTS} group by user",
     "named": "{{ config(materialized='sink') }} select e.id, u.name "
@@ -122,7 +124,12 @@ def check(shop, sent):
     }
     for topic, ids in expected.items():
         once(received(shop.bootstrap, topic), ids)
-    for stored in (table_rows(shop.root, "model.raw"), iceberg_rows(shop.root, "lake")):
+    appended = (
+        table_rows(shop.root, "model.raw"),
+        iceberg_rows(shop.root, "lake"),
+        parquet_rows(shop.root, "filed"),
+    )
+    for stored in appended:
         assert sorted(r["id"] for r in stored) == [row["id"] for row in sent]
     named = {(row["id"], row["name"]) for row in shop.values("named")}
     assert named == {(row["id"], f"user {row['id'] % 5}") for row in sent}

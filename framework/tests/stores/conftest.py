@@ -14,7 +14,7 @@ from millstream.core.types import BIGINT, STRING
 from millstream.project.values import DeclaredColumn, Seed, Target
 from millstream.stores.delta.folder import delta_folder
 from millstream.stores.query import StoredProject
-from millstream.stores.registry import STORES
+from millstream.stores.registry import STORES, store_declaration
 from millstream.stores.tables.relations import StoredRelation
 
 TOTALS = pa.table(
@@ -83,8 +83,23 @@ def iceberg_settings():
     return {"iceberg_path": "lake"}
 
 
+@pytest.fixture
+def parquet_settings():
+    return {"parquet_path": "lake"}
+
+
 @pytest.fixture(params=STORES)
 def store(request, spark, tmp_path):
     """Return a table of a store; the store's settings are those of its fixture."""
+    return store_of(request, spark, tmp_path)
+
+
+@pytest.fixture(params=[name for name in STORES if not store_declaration(name).appends_only])
+def keyed_store(request, spark, tmp_path):
+    """Return a table with a key."""
+    return store_of(request, spark, tmp_path)
+
+
+def store_of(request, spark, tmp_path):
     settings = request.getfixturevalue(f"{request.param}_settings")
     return Store(spark, tmp_path, {"store": request.param, **settings})

@@ -14,10 +14,10 @@ BATCH = TableBatch("latest/1", 0, deletes=True, new=False)
 
 
 @pytest.fixture
-def events(store):
+def events(keyed_store):
     """Return a table of a store, whose rows are deleted by user."""
-    store.create(retention=None, keys=(), delete_by=("user",))
-    return store
+    keyed_store.create(retention=None, keys=(), delete_by=("user",))
+    return keyed_store
 
 
 def rows(store):
@@ -65,7 +65,8 @@ def test_a_batch_that_was_killed_after_its_requests_were_stored_is_repeated(even
 
 
 @pytest.mark.long
-def test_requests_go_with_the_rows_that_retention_removes(store):
+def test_requests_go_with_the_rows_that_retention_removes(keyed_store):
+    store = keyed_store
     store.create(keys=(), delete_by=("user",))
     store.batch(("a", minute(1), 1), ("b", minute(1), 2))
     store.batch(("a", minute(5), None, True))

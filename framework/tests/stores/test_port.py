@@ -10,22 +10,26 @@ from millstream.stores.spark import TableBatch
 
 
 @pytest.mark.parametrize("local", [False, True])
-def test_a_row_replaces_the_one_of_its_key_unless_that_is_newer(store, local):
-    store.local = local
-    store.create(retention=None)
-    store.batch(("a", minute(5), 1), ("b", minute(5), 1), ("c", minute(5), 1))
-    store.batch(("a", minute(6), 2), ("b", minute(4), 2), ("c", minute(6), 2, True), ("d", minute(0), 2))
-    assert store.read('"user", value') == [("a", 2), ("b", 1), ("d", 2)]
+def test_a_row_replaces_the_one_of_its_key_unless_that_is_newer(keyed_store, local):
+    keyed_store.local = local
+    keyed_store.create(retention=None)
+    keyed_store.batch(("a", minute(5), 1), ("b", minute(5), 1), ("c", minute(5), 1))
+    keyed_store.batch(
+        ("a", minute(6), 2), ("b", minute(4), 2), ("c", minute(6), 2, True), ("d", minute(0), 2)
+    )
+    assert keyed_store.read('"user", value') == [("a", 2), ("b", 1), ("d", 2)]
 
 
-def test_a_batch_is_stored_once_and_another_writer_counts_for_itself(store):
-    store.create(retention=None)
-    store.batch(("a", minute(0), 1))
-    store.batch(("a", minute(1), 2))
-    store.batch(("a", minute(2), 3), number=1)
-    assert store.read("value") == [(2,)]
-    store.merge(store.table, [("a", minute(3), 4)], TableBatch("latest/2", 0, deletes=True, new=False))
-    assert store.read("value") == [(4,)]
+def test_a_batch_is_stored_once_and_another_writer_counts_for_itself(keyed_store):
+    keyed_store.create(retention=None)
+    keyed_store.batch(("a", minute(0), 1))
+    keyed_store.batch(("a", minute(1), 2))
+    keyed_store.batch(("a", minute(2), 3), number=1)
+    assert keyed_store.read("value") == [(2,)]
+    keyed_store.merge(
+        keyed_store.table, [("a", minute(3), 4)], TableBatch("latest/2", 0, deletes=True, new=False)
+    )
+    assert keyed_store.read("value") == [(4,)]
 
 
 @pytest.mark.parametrize("local", [False, True])

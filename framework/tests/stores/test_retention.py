@@ -10,6 +10,11 @@ from support.stored_tables import START, minute
 from millstream.plan.durations import parse_duration
 
 
+@pytest.fixture
+def store(keyed_store):
+    return keyed_store
+
+
 @pytest.mark.long
 def test_rows_that_are_older_than_the_newest_minus_the_retention_go(store):
     store.create()

@@ -14,16 +14,16 @@ from versions.history import cut, history, records
 from versions.versioned_table import BATCHES, DELTA, Versioned
 
 
-def test_versions_are_kept(store):
-    versioned = Versioned(store)
+def test_versions_are_kept(keyed_store):
+    versioned = Versioned(keyed_store)
     for number, rows in enumerate(BATCHES[:2]):
         versioned.batch(number, rows)
     assert versioned.rows() == history(BATCHES[0] + BATCHES[1], 10)
 
 
 @pytest.mark.long
-def test_a_batch_is_stored_once(store):
-    versioned, seen = Versioned(store), []
+def test_a_batch_is_stored_once(keyed_store):
+    versioned, seen = Versioned(keyed_store), []
     for number, rows in enumerate(BATCHES):
         seen += rows
         for _ in range(2):  # as after an interruption
@@ -32,7 +32,7 @@ def test_a_batch_is_stored_once(store):
 
 
 @pytest.mark.long
-def test_random_versions(store):
+def test_random_versions(keyed_store):
     count = iter(range(1000))
 
     @seed(0)
@@ -44,7 +44,7 @@ def test_random_versions(store):
     )
     @given(records(), st.lists(st.integers(0, 1000), max_size=4))
     def check(all_rows, where):
-        versioned, seen = Versioned(store, f"latest{next(count)}"), []
+        versioned, seen = Versioned(keyed_store, f"latest{next(count)}"), []
         for number, rows in enumerate(cut(all_rows, where)):
             seen += rows
             versioned.batch(number, rows)

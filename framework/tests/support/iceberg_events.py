@@ -2,6 +2,7 @@
 
 from datetime import date, datetime, timezone
 from decimal import Decimal
+from typing import ClassVar
 
 from pyiceberg.table import StaticTable
 
@@ -10,9 +11,8 @@ from millstream.core.types import parse_type
 from millstream.plan.nodes import Column
 from millstream.project.values import Target
 from millstream.queries.values import TableOutput
-from millstream.stores.iceberg.spark import IcebergTables, connect
 from millstream.stores.query import StoredProject, run_query
-from millstream.stores.spark import TableBatch
+from millstream.stores.spark import TableBatch, spark_tables
 from millstream.stores.tables.relations import StoredRelation
 
 NAME = NodeId("model", "events")
@@ -37,14 +37,14 @@ NULLS = (2, *[None] * (len(TYPES) - 1))
 
 
 class Events:
+    SETTINGS: ClassVar = {"store": "iceberg", "iceberg_path": "lake"}
+
     def __init__(self, spark, root, old_snapshots=None, types=TYPES, keys=(), **options):
-        settings = {"store": "iceberg", "iceberg_path": "lake"} | (
-            {"old_snapshots": old_snapshots} if old_snapshots else {}
-        )
-        self.target = Target("shop", "local", {"tables": settings})
+        more = {"old_snapshots": old_snapshots} if old_snapshots else {}
+        self.target = Target("shop", "local", {"tables": self.SETTINGS | more})
         self.root, self.spark = root, spark
         self.path = root / "lake" / "events"
-        self.tables: IcebergTables = connect(self.target, root, spark)
+        self.tables = spark_tables(self.SETTINGS["store"], self.target, root, spark)
         self.create(types, keys, **options)
 
     def create(self, types=TYPES, keys=(), **options):
@@ -57,7 +57,10 @@ class Events:
         return self.spark.createDataFrame(rows, schema).coalesce(1)
 
     def batch(self, number, *rows):
-        self.tables.merge(self.frame(*rows), self.table, TableBatch("w", number, deletes=False, new=False))
+        self.store(number, self.frame(*rows))
+
+    def store(self, number, frame):
+        self.tables.merge(frame, self.table, TableBatch("w", number, deletes=False, new=False))
 
     def static(self):
         return StaticTable.from_metadata(str(self.path))

@@ -2,6 +2,7 @@
 
 import json
 
+import duckdb
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from deltalake import DeltaTable
@@ -144,6 +145,14 @@ def table_rows(root, relation, target=None, environment=None):
     project = load_project(root, target, None, None, environment)
     location = delta_folder(project.target, root).read(NodeId.parse(relation))
     return DeltaTable(location).to_pyarrow_table().to_pylist()
+
+
+def parquet_rows(root, name):
+    """Return the rows of a table of Parquet files, whose folder is `lake`, as DuckDB reads them."""
+    with duckdb.connect() as connection:
+        files = f"{root}/lake/{name}/**/*.parquet"
+        rows = connection.sql(f"select * from read_parquet('{files}', hive_partitioning = true)")
+        return rows.to_arrow_table().to_pylist()
 
 
 def iceberg_rows(root, name):

@@ -15,6 +15,7 @@ from millstream.plan.time_ranges import range_of
 from millstream.project.values import Project, Settings, Target
 from millstream.queries.values import TableOutput
 from millstream.stores.query import StoredProject, run_query
+from millstream.stores.registry import store_declaration
 from millstream.stores.spark import TableBatch
 from millstream.stores.tables.relations import StoredRelation
 
@@ -37,6 +38,7 @@ class Store:
         project = Project(root=str(root), settings=Settings("shop"), target=target, **EMPTY)
         models = {NodeId("model", "latest"): ModelSpec(NodeId("model", "latest"), "latest", None, ())}
         self.tables = Tables(spark, project, Catalog({}, {}, models))
+        self.keys = () if store_declaration(message["store"]).appends_only else ("user",)
         self.spark = spark
         self.rest = StoredProject(root, target, {}, dict)
         self.number = -1
@@ -45,11 +47,12 @@ class Store:
         """Whether rows are in the driver, as those of small batches."""
 
     def create(
-        self, retention="10 minutes", time="timestamp", order_by="at", keys=("user",), delete_by=(), **more
+        self, retention="10 minutes", time="timestamp", order_by="at", keys=None, delete_by=(), **more
     ):
         columns = {"user": "string", "at": time, "value": "int", **more}
         columns_of_table = tuple(Column(name, parse_type(kind)) for name, kind in columns.items())
         text = {"order_by": order_by, "retention": retention, "delete_by": delete_by}
+        keys = self.keys if keys is None else keys
         self.table = TableOutput(NodeId("model", "latest"), keys, columns_of_table, text)
         self.new = self.tables.create(self.table, changes=False)
 

@@ -207,6 +207,9 @@ MS693 The end of a version in a stream
 MS626 A query looks up a table whose new rows it would not see
     A query that joins a table sees the rows of each batch's time in Delta, in databases and in reference
     topics, but a table in Iceberg only as it was when the query started. Give the table another `store`.
+MS631 A table's store only appends rows
+    The files of a table in Parquet are never written again, so its rows can't change: it is for tables
+    without a `unique_key`, and without `delete_by`. Give the table another `store`.
 MS558 A table can't delete rows by these columns
     `delete_by` names the columns by which rows of an append-only table are deleted, such as `customer_id`:
     their values must be comparable, and `delete_when` must say which rows request a deletion.

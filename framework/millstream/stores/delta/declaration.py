@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from millstream.core.durations import PATTERN
-from millstream.stores.declaration import StoreDeclaration
+from millstream.stores.declaration import FILE_OPTIONS, StoreDeclaration
 
 
 class DeltaOptions(Struct):
@@ -33,7 +33,7 @@ DECLARATION = StoreDeclaration(
     options=DeltaOptions,
     location=("path",),
     change_feed=True,
-    arranges_files=True,
+    file_options=FILE_OPTIONS,
     fixed_partitions=True,
     unstored=frozenset(("interval",)),
     unstored_within=frozenset(("void",)),

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from millstream.core.durations import PATTERN
-from millstream.stores.declaration import StoreDeclaration
+from millstream.stores.declaration import FILE_OPTIONS, StoreDeclaration
 
 
 class IcebergOptions(Struct):
@@ -24,6 +24,6 @@ DECLARATION = StoreDeclaration(
     required={"iceberg_path": "s3a://lake/tables"},
     location=("iceberg_path",),
     lookups=False,
-    arranges_files=True,
+    file_options=FILE_OPTIONS,
     unstored=frozenset(("interval", "variant", "void")),
 )

@@ -20,20 +20,12 @@ from millstream.core.iceberg_schemas import ddl_of
 from millstream.core.types import BOOLEAN, INTEGERS, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, Type
 from millstream.plan.nodes import Column
 from millstream.stores.iceberg.spark.table import MAPPING, iceberg, java_of, partition_columns, stored_columns
+from millstream.stores.parquet_files import WRITING, exact_path
 from millstream.stores.session_settings import use_settings
 
 _PARTITION = "millstream_partition_"
 """The folders of partitions: copies of the columns, so that files have all columns."""
 _NULL = "__HIVE_DEFAULT_PARTITION__"
-_WRITING = {
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
-    "spark.sql.parquet.writeLegacyFormat": "false",
-    "spark.sql.parquet.fieldId.write.enabled": "false",
-    # A stream's session has it switched off; without it, each task of a join writes a file.
-    "spark.sql.adaptive.enabled": "true",
-    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
-}
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -69,7 +61,7 @@ def write_files(rows: DataFrame, table: Any, folder: str) -> list[StoredFile]:
     }
     copies = [_folder_name(name, type_).alias(copy) for copy, (name, type_) in partitions.items()]
     writer = rows.select("*", *copies).write.mode("overwrite").option("partitionOverwriteMode", "static")
-    with use_settings(session, _WRITING):
+    with use_settings(session, WRITING):
         writer.partitionBy(*partitions).parquet(path)
     return list(_written(session, table, path, [type_ for _, type_ in partitions.values()]))
 
@@ -96,7 +88,7 @@ def files_of_table(table: Any) -> list[StoredFile]:
 def read_files(session: SparkSession, table: Any, files: Iterable[StoredFile]) -> DataFrame:
     """Return the rows of some files, with the columns that Spark knows."""
     columns = [(name, type_) for name, type_ in stored_columns(session, table) if type_ != UNKNOWN]
-    paths = [re.sub(r"([\\{}\[\]*?])", r"\\\1", file.path) for file in files]  # Spark reads them as patterns
+    paths = [exact_path(file.path) for file in files]
     if not paths:
         return session.createDataFrame([], ddl_of(columns))
     return session.read.schema(ddl_of(columns)).parquet(*paths)

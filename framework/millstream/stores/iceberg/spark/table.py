@@ -12,11 +12,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.iceberg_schemas import columns_of, read_as, schema_json
 from millstream.core.types import Type
-from millstream.queries.commands import full_refresh
 from millstream.queries.values import TableOutput
+from millstream.stores.column_types import check_column_types
 
 MAPPING = "schema.name-mapping.default"
 """By which columns are found in files, to which Spark writes no ids of columns. Iceberg adds new columns."""
@@ -101,15 +100,8 @@ def properties_of(table: Any) -> dict[str, str]:
 
 def _check_types(session: SparkSession, output: TableOutput, table: Any) -> None:
     stored = {name.lower(): type_ for name, type_ in stored_columns(session, table)}
-    for column in output.columns:
-        was = stored.get(column.name.lower())
-        if was is None or was == read_as(column.type):
-            continue
-        types = f"has type {was}, but {column.type} in the model"
-        message = f"column '{column.name}' of the table '{output.model.name}' {types}"
-        raise MillstreamError(
-            Diagnostic("MS624", message, None, f"rebuild it: {full_refresh([output.model])}")
-        )
+    expected = {column.name.lower(): read_as(column.type) for column in output.columns}
+    check_column_types("MS624", output, stored, expected)
 
 
 def _arrange_files(session: SparkSession, output: TableOutput, table: Any) -> None:

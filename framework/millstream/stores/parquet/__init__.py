@@ -1,0 +1,1 @@
+"""Append-only tables of plain Parquet files, one folder per table."""

@@ -1,0 +1,93 @@
+"""Parquet tables without Spark: Arrow reads them, DataFusion runs queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.node_id import NodeId
+from millstream.core.types import parse_type
+from millstream.project.folders import is_outside
+from millstream.project.values import Target
+from millstream.stores.files import LocalFiles
+from millstream.stores.folders import TableFolder, writable_folder
+from millstream.stores.parquet.arrow import arrow_type
+from millstream.stores.parquet.folder import ParquetTable, parquet_folder, parquet_table
+from millstream.stores.parquet.record import TableRecord, data_files, read_record
+from millstream.stores.tables.relations import StoredRelation
+from millstream.stores.tables.values import Answer
+
+if TYPE_CHECKING:
+    from millstream.stores.tables.datafusion import OpenedTables
+
+
+class LocalParquet(Struct, frozen=True):
+    tables: TableFolder
+
+    @property
+    def folder(self) -> str:
+        return self.tables.path
+
+    def names(self) -> list[str]:
+        raise NotImplementedError("tables are folders")
+
+    def drop_all(self) -> None:
+        raise NotImplementedError("tables are folders")
+
+    def answer(
+        self, _sql: str, _relations: Mapping[str, StoredRelation], *, zone: str, limit: int | None
+    ) -> Answer | None:
+        """Return None, since DataFusion runs all queries of Parquet tables."""
+
+    def open(self, table: StoredRelation, opened: OpenedTables) -> None:
+        stored = parquet_table(self.tables.read(table.id))
+        if (record := read_record(LocalFiles(), stored)) is None:
+            return
+        from deltalake.exceptions import DeltaError
+
+        try:
+            opened.add_arrow(table, _read(stored, record))
+        except (DeltaError, OSError, ValueError) as error:  # Arrow's errors, also while the rows are copied
+            message = f"the table '{table.name}' can't be read: {str(error)[:300]}"
+            remedy = "remove files that are not Millstream's from its folder, or rebuild it"
+            raise MillstreamError(Diagnostic("MS630", message, None, remedy)) from None
+
+    def is_read(self, _relation: NodeId, _offsets: Sequence[Mapping[str, Any]]) -> bool:
+        return False  # it has no change feed
+
+    def version(self, relation: NodeId) -> str | None:
+        content = LocalFiles().read(parquet_table(self.tables.read(relation)).record)
+        return None if content is None else blake2b(content, digest_size=12).hexdigest()
+
+    def reached(self) -> str:
+        return writable_folder(self.folder, "parquet_path", "MS630")
+
+    def outside(self, removed_folder: Path) -> str | None:
+        return self.folder if is_outside(self.folder, removed_folder) else None
+
+
+def _read(table: ParquetTable, record: TableRecord) -> Any:
+    """Return batches of Arrow with the rows of a table."""
+    import pyarrow as pa
+    from pyarrow import dataset
+
+    schema = pa.schema([(name, arrow_type(parse_type(type_))) for name, type_ in record.columns.items()])
+    partitions = pa.schema([schema.field(name) for name in record.partition_by])
+    files = [f"{table.folder}/{path}" for path in data_files(LocalFiles(), table)]
+    rows = dataset.dataset(
+        files,
+        schema=schema,
+        format="parquet",
+        partitioning=dataset.partitioning(partitions, flavor="hive"),
+        partition_base_dir=table.folder,
+    )
+    return rows.scanner().to_reader()
+
+
+def locate(target: Target, root: Path) -> LocalParquet:
+    return LocalParquet(parquet_folder(target, root))
