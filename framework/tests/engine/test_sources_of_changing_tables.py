@@ -1,6 +1,6 @@
 """Tables whose rows change, as sources: models over them equal what DuckDB computes over the table.
 
-`MILLSTREAM_TABLE_ROUNDS=50 uv run pytest -m long framework/tests/engine/test_changing_tables.py` is a longer run.
+`MILLSTREAM_TABLE_ROUNDS=50 uv run pytest -m long framework/tests/engine/test_sources_of_changing_tables.py` is a longer run.
 """
 
 import itertools
