@@ -4,10 +4,13 @@ import json
 
 import pytest
 from click.testing import CliRunner
+from deltalake.exceptions import TableNotFoundError
 from engine.test_apply import went_back
+from engine.test_handover import applied
 from support.delta_tables import good_build
 from support.iceberg_tables import PROFILES, catalogs
 from support.kinds import parquet_folders  # noqa: F401 - a fixture
+from support.running import running
 from support.runs import built, errors, job_of, table_rows
 from support.source_matrix import CELLS, KINDS, NOT_TESTED, ORDERS, TESTED, cell
 from support.spark import SPARK_WARNINGS
@@ -71,12 +74,20 @@ def command(shop, *arguments):
 
 
 def orders_of(shop):
-    return {row["id"]: (row["customer"], row["doubled"]) for row in table_rows(shop.root, "model.orders")}
+    return {row["id"]: (row["customer"], row["doubled"]) for row in stored(shop, "orders")}
 
 
-def totals_of(shop):
-    rows = table_rows(shop.root, "model.totals")
+def totals_of(shop, environment=None):
+    rows = stored(shop, "totals", environment)
     return {row["customer"]: (row["orders"], row["total"]) for row in rows}
+
+
+def stored(shop, model, environment=None):
+    """Return the rows of a table; none if a run has not created it yet."""
+    try:
+        return table_rows(shop.root, f"model.{model}", environment=environment)
+    except TableNotFoundError:
+        return []
 
 
 def has_all(shop, kind, combine=sum, least=0):
@@ -90,8 +101,8 @@ def has_all(shop, kind, combine=sum, least=0):
     )
 
 
-def has_totals(shop, kind, combine):
-    totals = totals_of(shop)
+def has_totals(shop, kind, combine, environment=None):
+    totals = totals_of(shop, environment)
     counted = kind.expected(shop.written, sum(count for count, _ in totals.values()))
     return totals == expected_totals(counted, combine)
 
@@ -108,6 +119,8 @@ def check(shop, kind, combine=sum):
 
 
 def test_each_cell_is_run_or_has_a_reason():
+    from crash import test_sources_read_by_killed_runs  # noqa: F401 - kill -9
+
     assert set(CELLS) == TESTED
     assert {kind for kind, _ in NOT_TESTED} <= set(KINDS)
     assert {name for _, name in NOT_TESTED} <= set(CELLS)
@@ -187,6 +200,46 @@ def test_a_rollback(lake, kind, first_spark):
         went_back(lake, first_spark)
     good_build(lake, first_spark)
     check(lake, kind)
+
+
+@pytest.mark.long
+@cell("run")
+def test_a_run_reads_rows_as_they_come(lake, kind, first_spark):
+    write(lake, kind, FIRST)
+    with running(lake.root, first_spark) as run:
+        run.until(lambda: has_all(lake, kind, least=2))
+        for rows in (SECOND, THIRD):
+            write(lake, kind, rows)
+            run.until(lambda: has_all(lake, kind, least=len(lake.written)))
+
+
+@pytest.mark.long
+@cell("apply while running")
+def test_an_apply_while_it_runs(lake, kind, first_spark):
+    write(lake, kind, FIRST)
+    with running(lake.root, first_spark) as run:
+        run.until(lambda: has_all(lake, kind, least=2))
+        edit_totals(lake)
+        applied(lake, EDITED if kind.replayable else Apply())
+        write(lake, kind, SECOND)
+        run.until(lambda: has_all(lake, kind, max, least=3))
+        lake.model("totals", MODELS["totals"])
+        applied(lake, Apply() if kind.keyed else None)
+        write(lake, kind, THIRD)
+        run.until(lambda: has_all(lake, kind, least=5))
+
+
+@pytest.mark.long
+@cell("environment")
+def test_an_environment_reads_the_same_rows(lake, kind, first_spark):
+    for rows in (FIRST, SECOND):
+        write(lake, kind, rows)
+        lake.model("totals", MODELS["totals"])
+        good_build(lake, first_spark)
+        edit_totals(lake)
+        good_build(lake, first_spark, environment="alice")
+        assert has_totals(lake, kind, max, "alice"), totals_of(lake, "alice")
+        check(lake, kind)
 
 
 def lags(shop):

@@ -8,6 +8,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from deltalake import DeltaTable
 from pyiceberg.table import StaticTable
 
+from millstream.cli.environments import defer_unchanged
 from millstream.compile import compile_project
 from millstream.compile.artifacts import manifest_file
 from millstream.core.node_id import NodeId
@@ -26,6 +27,7 @@ def job_of(root, *, target=None, tests=True, environment=None, **options):
     errors = [diagnostic for diagnostic in compiled.diagnostics if diagnostic.severity == "error"]
     assert not errors, errors
     project = load_project(root, target, None, None, environment)
+    compiled, project = defer_unchanged(root, compiled, project)
     topology = compiled_topology(compiled, tests=tests)
     lock = (
         None
@@ -142,8 +144,11 @@ def headers(message):
 
 def table_rows(root, relation, target=None, environment=None):
     """Return the rows of a state table."""
-    project = load_project(root, target, None, None, environment)
-    location = delta_folder(project.target, root).read(NodeId.parse(relation))
+    if environment is None:
+        of = load_project(root, target, None, None).target
+    else:
+        of = job_of(root, target=target, environment=environment).project.target
+    location = delta_folder(of, root).read(NodeId.parse(relation))
     return DeltaTable(location).to_pyarrow_table().to_pylist()
 
 

@@ -294,8 +294,12 @@ CELLS = (
     "lineage",
     "unit test",
     "build",
+    "run",
+    "kill -9",
     "rebuild",
+    "apply while running",
     "rollback",
+    "environment",
     "lag",
     "bad records",
 )
@@ -308,6 +312,7 @@ NOT_TESTED = {
         for kind in ("parquet", "packaged", "delta", "delta_by_key", "iceberg", "iceberg_by_key")
     },
     ("rate", "bad records"): "Spark makes its rows",
+    ("rate", "kill -9"): "which rows it has depends on when its queries start",
 }
 """Cells that make no sense, with the reason."""
 TESTED = set()
