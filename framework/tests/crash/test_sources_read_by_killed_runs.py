@@ -14,7 +14,7 @@ from support.committed_records import committed
 from support.iceberg_tables import catalogs
 from support.runs import table_rows
 from support.shops import Shop
-from support.source_matrix import ORDERS, cell
+from support.source_matrix import ORDERS, SOURCES
 
 from millstream.local.broker import keep_broker, stop_broker
 
@@ -55,7 +55,7 @@ def lake(kind, tmp_path, monkeypatch):
     stop_broker(tmp_path, force=True)
 
 
-@cell("kill -9")
+@SOURCES.cell("kill -9")
 def test_each_row_is_there_once(lake, kind):
     dice, written = random.Random(SEED), []
 

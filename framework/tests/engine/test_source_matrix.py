@@ -12,7 +12,7 @@ from support.iceberg_tables import PROFILES, catalogs
 from support.kinds import parquet_folders  # noqa: F401 - a fixture
 from support.running import running
 from support.runs import built, errors, job_of, table_rows
-from support.source_matrix import CELLS, KINDS, NOT_TESTED, ORDERS, TESTED, cell
+from support.source_matrix import ORDERS, SOURCES
 from support.spark import SPARK_WARNINGS
 
 from millstream.cli.group import millstream
@@ -121,13 +121,10 @@ def check(shop, kind, combine=sum):
 def test_each_cell_is_run_or_has_a_reason():
     from crash import test_sources_read_by_killed_runs  # noqa: F401 - kill -9
 
-    assert set(CELLS) == TESTED
-    assert {kind for kind, _ in NOT_TESTED} <= set(KINDS)
-    assert {name for _, name in NOT_TESTED} <= set(CELLS)
-    assert all(NOT_TESTED.values())
+    SOURCES.check()
 
 
-@cell("compile")
+@SOURCES.cell("compile")
 def test_compile(lake, kind):
     command(lake, "compile")
     node = json.loads((lake.root / "target/manifest.json").read_text())["nodes"]["source.lake.orders"]
@@ -135,17 +132,17 @@ def test_compile(lake, kind):
     assert "source:shop.lake.orders" in command(lake, "ls").splitlines()
 
 
-@cell("explain")
+@SOURCES.cell("explain")
 def test_explain(lake, kind):
     assert kind.explained in command(lake, "explain", "orders")
 
 
-@cell("lineage")
+@SOURCES.cell("lineage")
 def test_lineage(lake, kind):
     assert "source.lake.orders.doubled" in command(lake, "lineage", "totals.total")
 
 
-@cell("unit test")
+@SOURCES.cell("unit test")
 def test_a_unit_test(lake, kind, first_spark):
     row = "{value: 4}" if kind.key == "rates" else "{id: 4, customer: customer1, amount: 4}"
     lake.write("tests/units.yml", UNIT.replace("ROW", row))
@@ -157,7 +154,7 @@ def test_a_unit_test(lake, kind, first_spark):
     assert [verdict.diagnostics for verdict in verdicts] == [()], [v.lines for v in verdicts]
 
 
-@cell("build")
+@SOURCES.cell("build")
 def test_builds_go_on(lake, kind, first_spark):
     write(lake, kind, FIRST)
     good_build(lake, first_spark)
@@ -167,7 +164,7 @@ def test_builds_go_on(lake, kind, first_spark):
 
 
 @pytest.mark.long
-@cell("rebuild")
+@SOURCES.cell("rebuild")
 def test_a_rebuild_reads_everything(lake, kind, first_spark):
     write(lake, kind, FIRST)
     good_build(lake, first_spark)
@@ -182,7 +179,7 @@ def test_a_rebuild_reads_everything(lake, kind, first_spark):
 
 
 @pytest.mark.long
-@cell("rollback")
+@SOURCES.cell("rollback")
 def test_a_rollback(lake, kind, first_spark):
     write(lake, kind, FIRST)
     good_build(lake, first_spark)
@@ -203,7 +200,7 @@ def test_a_rollback(lake, kind, first_spark):
 
 
 @pytest.mark.long
-@cell("run")
+@SOURCES.cell("run")
 def test_a_run_reads_rows_as_they_come(lake, kind, first_spark):
     write(lake, kind, FIRST)
     with running(lake.root, first_spark) as run:
@@ -214,7 +211,7 @@ def test_a_run_reads_rows_as_they_come(lake, kind, first_spark):
 
 
 @pytest.mark.long
-@cell("apply while running")
+@SOURCES.cell("apply while running")
 def test_an_apply_while_it_runs(lake, kind, first_spark):
     write(lake, kind, FIRST)
     with running(lake.root, first_spark) as run:
@@ -230,7 +227,7 @@ def test_an_apply_while_it_runs(lake, kind, first_spark):
 
 
 @pytest.mark.long
-@cell("environment")
+@SOURCES.cell("environment")
 def test_an_environment_reads_the_same_rows(lake, kind, first_spark):
     for rows in (FIRST, SECOND):
         write(lake, kind, rows)
@@ -250,7 +247,7 @@ def lags(shop):
 
 
 @pytest.mark.long
-@cell("lag")
+@SOURCES.cell("lag")
 def test_lag(lake, kind, first_spark):
     write(lake, kind, FIRST)
     good_build(lake, first_spark)
@@ -266,7 +263,7 @@ def test_lag(lake, kind, first_spark):
 
 
 @pytest.mark.long
-@cell("bad records")
+@SOURCES.cell("bad records")
 def test_bad_records(lake, kind, first_spark):
     kind.declare(lake, "on_bad_record: skip")
     write(lake, kind, FIRST)

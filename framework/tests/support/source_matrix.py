@@ -1,6 +1,6 @@
 """Every kind of source with the same rows: how a test declares one, and writes to it as another program does.
 
-A kind is a class here. Whatever is tested of each kind, a cell, is a test that `cell` marks.
+A kind is a class here.
 """
 
 import json
@@ -8,13 +8,13 @@ import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 from deltalake import DeltaTable, write_deltalake
 from pyiceberg.types import LongType
 
 from support import iceberg_tables
+from support.matrix import Matrix
 from support.runs import create_topics, send
 
 NAMES = ("id", "customer", "amount")
@@ -315,11 +315,4 @@ NOT_TESTED = {
     ("rate", "kill -9"): "which rows it has depends on when its queries start",
 }
 """Cells that make no sense, with the reason."""
-TESTED = set()
-
-
-def cell(name):
-    """Mark the test of a cell, which is run for each kind of source."""
-    TESTED.add(name)
-    kinds = [pytest.param(kind, id=id_) for id_, kind in KINDS.items() if (id_, name) not in NOT_TESTED]
-    return pytest.mark.parametrize("kind", kinds)
+SOURCES = Matrix(KINDS, CELLS, NOT_TESTED)
