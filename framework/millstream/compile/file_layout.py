@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from millstream.compile.partitions import wrong_partitions
 from millstream.core.errors import WrongOption
 from millstream.core.types import is_single_value
 from millstream.outputs.kinds import LAYOUT, Table
@@ -46,7 +47,7 @@ def _of_columns(spec: ModelSpec, table: Table, store: StoreDeclaration) -> list[
     if table.partition_by and table.cluster_by:
         message = "'cluster_by' arranges rows instead of 'partition_by'"
         return [WrongOption("MS121", message, "remove one of them", "cluster_by")]
-    wrong = [*_wrong_types(spec, table), *_without_rest(spec, table)]
+    wrong = [*wrong_partitions(spec, table, store), *_wrong_types(spec, table), *_without_rest(spec, table)]
     return wrong or list(_wrong_folders(spec, table, store))
 
 

@@ -13,12 +13,12 @@ from millstream.core.types import BIGINT, DATE, INT, TIMESTAMP, TIMESTAMP_NTZ, U
 from millstream.outputs.kinds import (
     EVERY_HEADER,
     KEEP,
-    LAYOUT,
     OWN_HEADERS,
     PROCESSING_TIME,
     VALID_FROM,
     VALID_TO,
 )
+from millstream.outputs.partitions import parse_partition
 from millstream.outputs.registry import columns_named, materialization_of
 from millstream.plan.from_sql.catalog import ModelSpec, PlanDiagnostic
 from millstream.plan.from_sql.record_parts import TIMESTAMP_OPTION
@@ -109,8 +109,10 @@ def wrong_versions(config: Mapping[str, Any], relation: InputRelation) -> list[P
 
 
 def _named(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for option in ("key", "unique_key", "order_by", "delete_by", *LAYOUT):
+    for option in ("key", "unique_key", "order_by", "delete_by", "cluster_by"):
         yield from ((option, name) for name in columns_named(config.get(option)))
+    partitions = columns_named(config.get("partition_by"))
+    yield from (("partition_by", parse_partition(text).column) for text in partitions)
     yield from (("dedupe", name) for name in columns_named((config.get("dedupe") or {}).get("keys")))
     yield from (("watermark", name) for name in columns_named((config.get("watermark") or {}).get("column")))
 

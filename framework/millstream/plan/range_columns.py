@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from millstream.core.types import DATE, TIMESTAMP, TIMESTAMP_NTZ
+from millstream.outputs.partitions import parse_partition
 from millstream.plan.nodes import Aggregate, Column, Dedupe, Join, Node, Opaque, Output, Project
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import traits_of
@@ -18,7 +19,7 @@ def range_column(output: Output) -> Column | None:
     names = [table.order_by] if table.order_by else []
     names += [column.name for column in output.columns if _window_started(output, column.name)]
     names += [time for time, _ in traits_of(output.input).watermarks]
-    names += table.partition_by
+    names += [parse_partition(text).column for text in table.partition_by]
     columns = (output.by_name.get(name.lower()) for name in names)
     return next((c for c in columns if c is not None and c.type in {TIMESTAMP, TIMESTAMP_NTZ, DATE}), None)
 

@@ -149,7 +149,10 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
     ] = None
     partition_by: Annotated[
         str | list[str] | None,
-        describe_key("append-only table: columns of few values, each combination of which has a folder"),
+        describe_key(
+            "append-only table: columns of few values, each combination of which has a folder; in Iceberg "
+            "also what is computed of a column, such as day(at)"
+        ),
     ] = None
     cluster_by: Annotated[
         str | list[str] | None,

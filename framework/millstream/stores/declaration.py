@@ -31,6 +31,8 @@ class StoreDeclaration(Struct, frozen=True):
     """Whether stored rows can't change, and none can be deleted."""
     file_options: tuple[str, ...] = ()
     """Those of `FILE_OPTIONS` that its append-only tables can have."""
+    transforms: bool = False
+    """Whether partitions can be computed of columns."""
     partition_types: tuple[str, ...] = ()
     """Names of the types of columns that `partition_by` can name; none: those of all single values."""
     fixed_partitions: bool = False

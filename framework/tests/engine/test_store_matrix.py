@@ -35,11 +35,14 @@ PROFILES = """
 """
 EVENTS = "{{ source('web', 'events') }}"
 RAW = f"{{{{ config(materialized='table') }}}} select id, user as customer, value from {EVENTS}"
+TOTALS = f"select user as customer, sum(value) as total from {EVENTS} group by user"
 BY_KEY = {
-    "totals": "{{ config(materialized='table', unique_key='customer', unbounded_state='accept') }} "
-    f"select user as customer, sum(value) as total from {EVENTS} group by user",
+    "totals": "{{ config(materialized='table', unique_key='customer', unbounded_state='accept') }} " + TOTALS,
+    # Tables are computed over tables of Delta alone, which tell what has changed.
+    "in_delta": "{{ config(materialized='table', unique_key='customer', store='delta', unbounded_state='accept') }} "
+    + TOTALS,
     "customers": "{{ config(materialized='table', unique_key='total') }} "
-    "select total, count(*) as customers from {{ ref('totals') }} group by total",
+    "select total, count(*) as customers from {{ ref('in_delta') }} group by total",
 }
 COMBINED = {"sum": sum, "max": max}
 
@@ -57,8 +60,8 @@ def in_database(fixture, of):
 MATRIX = Matrix(
     {
         "delta": lambda _: "{store: delta}",
-        "iceberg": lambda _: "{store: iceberg}",
-        "parquet": lambda _: "{store: parquet}",
+        "iceberg": lambda _: "{store: iceberg, iceberg_path: lake}",
+        "parquet": lambda _: "{store: parquet, parquet_path: lake}",
         "postgres": in_database("postgres", of_postgres),
         "mysql": in_database("mariadb", of_mysql),
     },

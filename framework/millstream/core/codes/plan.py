@@ -210,6 +210,10 @@ MS626 A query looks up a table whose new rows it would not see
 MS631 A table's store only appends rows
     The files of a table in Parquet are never written again, so its rows can't change: it is for tables
     without a `unique_key`, and without `delete_by`. Give the table another `store`.
+MS632 A partition can't be computed like this
+    Tables in Iceberg can have partitions that are computed of a column: `year(at)`, `month(at)`, `day(at)`
+    and `hour(at)` of a time, `bucket(16, id)` and `truncate(4, id)` of a text or a whole number. Tables in
+    other stores have partitions of the columns that a model selects.
 MS558 A table can't delete rows by these columns
     `delete_by` names the columns by which rows of an append-only table are deleted, such as `customer_id`:
     their values must be comparable, and `delete_when` must say which rows request a deletion.

@@ -25,5 +25,6 @@ DECLARATION = StoreDeclaration(
     location=("iceberg_path",),
     lookups=False,
     file_options=FILE_OPTIONS,
+    transforms=True,
     unstored=frozenset(("interval", "variant", "void")),
 )

@@ -19,7 +19,8 @@ from millstream.core.expressions import quote_name
 from millstream.core.iceberg_schemas import ddl_of
 from millstream.core.types import BOOLEAN, INTEGERS, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, Type
 from millstream.plan.nodes import Column
-from millstream.stores.iceberg.spark.table import MAPPING, iceberg, java_of, partition_columns, stored_columns
+from millstream.stores.iceberg.spark.partitions import partition_values, stored_partitions, value_type
+from millstream.stores.iceberg.spark.table import MAPPING, iceberg, java_of, stored_columns
 from millstream.stores.parquet_files import WRITING, exact_path
 from millstream.stores.session_settings import use_settings
 
@@ -55,15 +56,16 @@ def write_files(rows: DataFrame, table: Any, folder: str) -> list[StoredFile]:
             if n.lower() in types
         )
     )
-    partitions = {
-        f"{_PARTITION}{index}": (name, types[name.lower()])
-        for index, name in enumerate(partition_columns(table))
-    }
-    copies = [_folder_name(name, type_).alias(copy) for copy, (name, type_) in partitions.items()]
+    partitions = {f"{_PARTITION}{i}": partition for i, partition in enumerate(stored_partitions(table))}
+    value_types = [
+        value_type(partition, types[partition.column.lower()]) for partition in partitions.values()
+    ]
+    values = zip(partitions, partition_values(session, table, types), value_types, strict=True)
+    copies = [_folder_name(value, type_).alias(copy) for copy, value, type_ in values]
     writer = rows.select("*", *copies).write.mode("overwrite").option("partitionOverwriteMode", "static")
     with use_settings(session, WRITING):
         writer.partitionBy(*partitions).parquet(path)
-    return list(_written(session, table, path, [type_ for _, type_ in partitions.values()]))
+    return list(_written(session, table, path, value_types))
 
 
 def files_of_table(table: Any) -> list[StoredFile]:
@@ -116,15 +118,14 @@ def with_file(rows: DataFrame) -> DataFrame:
     return rows.withColumn("_file", f.col("_metadata.file_path"))
 
 
-def _folder_name(name: str, type_: Type) -> SparkColumn:
-    """Return a column's value as the name of a folder, from which the value can be read again."""
-    column = f.col(quote_name(name))
+def _folder_name(column: SparkColumn, type_: Type) -> SparkColumn:
+    """Return a value as the name of a folder, from which the value can be read again."""
     if type_ == STRING:
         return f.concat(f.lit("_"), column)  # the folder of an empty text would be that of NULL
     if type_ == TIMESTAMP:
         return f.unix_micros(column)
     if type_ == TIMESTAMP_NTZ:
-        return f.expr(f"timestampdiff(microsecond, timestamp_ntz'1970-01-01', {quote_name(name)})")
+        return f.timestamp_diff("MICROSECOND", f.lit("1970-01-01").cast("timestamp_ntz"), column)
     return column.cast("string")
 
 

@@ -15,7 +15,8 @@ from millstream.stores.file_sizes import file_size, has_many_small, is_small
 from millstream.stores.iceberg.spark.commits import commit_files, folder_of, stored_newest
 from millstream.stores.iceberg.spark.files import StoredFile, files_of_table, read_files, write_files
 from millstream.stores.iceberg.spark.merge import expired_files
-from millstream.stores.iceberg.spark.table import partition_columns
+from millstream.stores.iceberg.spark.partitions import partition_values
+from millstream.stores.iceberg.spark.table import stored_columns
 from millstream.stores.retention import current_limit
 from millstream.stores.spark import TableBatch
 
@@ -98,7 +99,8 @@ def _combine(
 
 def _arranged(rows: DataFrame, output: TableOutput, table: Any, count: int) -> DataFrame:
     """Put rows that belong into one file next to each other."""
-    if partitions := [quote_name(name) for name in partition_columns(table)]:
+    types = {name.lower(): type_ for name, type_ in stored_columns(rows.sparkSession, table)}
+    if partitions := partition_values(rows.sparkSession, table, types):
         return rows.repartition(count, *partitions).sortWithinPartitions(*partitions)
     if clusters := [quote_name(name) for name in output.options.get("cluster_by") or ()]:
         return rows.repartitionByRange(count, *clusters).sortWithinPartitions(*clusters)

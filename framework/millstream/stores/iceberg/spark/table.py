@@ -14,8 +14,15 @@ from pyspark.sql import SparkSession
 
 from millstream.core.iceberg_schemas import columns_of, read_as, schema_json
 from millstream.core.types import Type
+from millstream.outputs.partitions import Partition
 from millstream.queries.values import TableOutput
 from millstream.stores.column_types import check_column_types
+from millstream.stores.iceberg.spark.partitions import (
+    model_partitions,
+    partition_term,
+    stored_partitions,
+    with_partition,
+)
 
 MAPPING = "schema.name-mapping.default"
 """By which columns are found in files, to which Spark writes no ids of columns. Iceberg adds new columns."""
@@ -73,8 +80,8 @@ def table_builder(session: SparkSession, output: TableOutput, schema_json_: str,
     for name, value in _PROPERTIES.items():
         properties.put(name, value)
     spec = iceberg(session).PartitionSpec.builderFor(schema).caseSensitive(False)
-    for column in output.options.get("partition_by") or ():
-        spec = spec.identity(column)
+    for partition in model_partitions(output):
+        spec = with_partition(spec, partition)
     builder = _tables(session).buildTable(path, schema)
     return builder.withPartitionSpec(spec.build()).withProperties(properties)
 
@@ -87,11 +94,6 @@ def map_names(session: SparkSession, update: Any, schema: Any) -> None:
 
 def stored_columns(session: SparkSession, table: Any) -> list[tuple[str, Type]]:
     return columns_of(iceberg(session).SchemaParser.toJson(table.schema()))
-
-
-def partition_columns(table: Any) -> list[str]:
-    """Return the columns whose values are the partitions of new files."""
-    return [table.schema().findColumnName(field.sourceId()) for field in table.spec().fields()]
 
 
 def properties_of(table: Any) -> dict[str, str]:
@@ -108,13 +110,16 @@ def _arrange_files(session: SparkSession, output: TableOutput, table: Any) -> No
     """Let new files of an existing table be arranged as the model says."""
     if not output.appends:
         return
-    before, now = partition_columns(table), output.options.get("partition_by") or []
+    before, now = stored_partitions(table), model_partitions(output)
     if _folded(before) != _folded(now):
-        update = table.updateSpec().caseSensitive(False)
-        for name in _without(before, now):
-            update = update.removeField(name)
-        for name in _without(now, before):
-            update = update.addField(name)
+        expressions, update = (
+            iceberg(session).expressions.Expressions,
+            table.updateSpec().caseSensitive(False),
+        )
+        for partition in _without(before, now):
+            update = update.removeField(partition_term(expressions, partition))
+        for partition in _without(now, before):
+            update = update.addField(partition_term(expressions, partition))
         update.commit()
     order = _order(session, output, table.schema())
     if not table.sortOrder().sameOrder(order):
@@ -133,13 +138,13 @@ def _order(session: SparkSession, output: TableOutput, schema: Any = None) -> An
     return order.build()
 
 
-def _without(names: Sequence[str], others: Sequence[str]) -> list[str]:
+def _without(partitions: Sequence[Partition], others: Sequence[Partition]) -> list[Partition]:
     folded = _folded(others)
-    return [name for name in names if name.lower() not in folded]
+    return [partition for partition in partitions if partition.folded not in folded]
 
 
-def _folded(names: Sequence[str]) -> list[str]:
-    return [name.lower() for name in names]
+def _folded(partitions: Sequence[Partition]) -> list[Partition]:
+    return [partition.folded for partition in partitions]
 
 
 def _tables(session: SparkSession) -> Any:
