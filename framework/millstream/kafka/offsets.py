@@ -50,6 +50,17 @@ def offsets_since(admin: Admin, topic: str, milliseconds: int) -> dict[int, int]
     return {number: end[topic, number] if offset < 0 else offset for (_, number), offset in starts.items()}
 
 
+def lacks_records(admin: Admin, topic: str, since: int | None) -> bool:
+    """Whether records since a time in milliseconds may be gone from a topic; of any time, without one."""
+    bounds = topic_bounds(admin, [topic])
+    shortened = [number for (_, number), bound in bounds.items() if bound.first > 0]
+    if since is None or not shortened:
+        return bool(shortened)
+    first, first_since = offsets_since(admin, topic, 0), offsets_since(admin, topic, since)
+    # What is gone was written before the first record that is left.
+    return any(first[number] == first_since[number] for number in shortened)
+
+
 _NOT_READY = frozenset(
     (
         "UNKNOWN_TOPIC_OR_PART",

@@ -24,6 +24,16 @@ def range_column(output: Output) -> Column | None:
     return next((c for c in columns if c is not None and c.type in {TIMESTAMP, TIMESTAMP_NTZ, DATE}), None)
 
 
+def follows_events(output: Output, column: str) -> bool:
+    """Whether a row's time is that of the event in its record, so that the record was written later."""
+    traits = traits_of(output.input)
+    is_event_time = column in [time for time, _ in traits.watermarks] or _window_started(output, column)
+    return is_event_time and not any(
+        isinstance(node, Join) and traits_of(node.inputs[1]).mode != "static"
+        for node in in_order((output.input,))
+    )
+
+
 def unrepeatable_steps(output: Output, time: str) -> Iterator[Node]:
     """Yield the steps whose rows in a range depend on which rows came before others, or are not final.
 

@@ -21,6 +21,8 @@ class TimeRange(Struct, frozen=True):
     start: str
     """A text that can be cast to the type of the column; a timestamp has its zone."""
     end: str
+    records_since: int | None = None
+    """The time in milliseconds since which records can have rows of the range; None if that is unknown."""
 
     @property
     def condition(self) -> str:
@@ -49,7 +51,8 @@ def range_of(column: Column, start: datetime, end: datetime, zone: tzinfo) -> Ti
         texts = [bound.astimezone(timezone.utc).isoformat() for bound in bounds]
     else:  # a local time
         texts = [bound.replace(tzinfo=None).isoformat() for bound in bounds]
-    return TimeRange(column.name, column.type, *texts)
+    first, last = texts
+    return TimeRange(column.name, column.type, first, last)
 
 
 def in_range(output: Output, part: TimeRange, closed_until: int) -> Output:

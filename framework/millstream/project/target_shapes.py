@@ -217,7 +217,13 @@ class TargetShape(Shape):
             "of records in Kafka: exactly_once sends them in transactions; by default at_least_once"
         ),
     ] = None
-    timezone: Annotated[str | None, describe_key("the time zone of days and hours, by default UTC")] = None
+    timezone: Annotated[
+        str | None,
+        describe_key(
+            "the time zone of days and hours in SQL, by default UTC; "
+            "windows of a day begin at midnight UTC, as in Spark"
+        ),
+    ] = None
     spark: Annotated[dict[str, Any], describe_key("further Spark settings")] = {}
     environment: Annotated[
         str | None,

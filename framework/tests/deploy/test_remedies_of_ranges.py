@@ -59,6 +59,13 @@ COLUMNS = {
     ),
     "a dedupe of rows with their times": (table("user_id, at", ", dedupe={'keys': ['user_id', 'at']}"), "at"),
 }  # fmt: skip
+OF_EVENTS = (
+    "the event time of the source",
+    "the event time under another name",
+    "the start of a window",
+    "a dedupe of rows with their times",
+)
+"""Whose rows have the times of the events in their records: older records can't have rows of a range."""
 
 
 @pytest.mark.parametrize("case", COLUMNS.values(), ids=COLUMNS)
@@ -66,6 +73,7 @@ def test_a_range_is_chosen_by_the_time_of_the_rows(tmp_path, case):
     sql, column = case
     part = range_in(project(tmp_path, {"m": sql}))
     assert part.column == column
+    assert (part.records_since is not None) == (sql in [COLUMNS[name][0] for name in OF_EVENTS])
     of_day = ("2026-01-01", "2026-01-02")
     assert (part.start, part.end) == (
         of_day if column == "day" else tuple(f"{day}T00:00:00+00:00" for day in of_day)

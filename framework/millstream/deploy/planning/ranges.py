@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from millstream.core.errors import Diagnostic, MillstreamError, UnlocatedDiagnostic
 from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 from millstream.plan.nodes import Output, SourceScan, TopicScan
 from millstream.plan.nodes.order import in_order
-from millstream.plan.range_columns import range_column, unrepeatable_steps
+from millstream.plan.range_columns import follows_events, range_column, unrepeatable_steps
 from millstream.plan.time_ranges import TimeRange, range_of
 from millstream.project.values import Project
 from millstream.queries.commands import rebuild_command
 from millstream.queries.topology import Topology
 from millstream.sources.registry import source_declaration
+
+_AHEAD = timedelta(hours=1)
+"""How much later than its record an event can be, since clocks differ."""
 
 
 class RequestedTimes(Struct, frozen=True):
@@ -75,7 +79,9 @@ def _range_of(output: Output, project: Project, times: RequestedTimes) -> TimeRa
         days = sorted({time.astimezone(zone).date().isoformat() for time in (times.start, times.end)})
         message = f"'{name}' has rows by day ({column.name}), and these times are not midnight in {zone.key}"
         return UnlocatedDiagnostic("MS641", message, f"write days, such as --from {days[0]}")
-    return part
+    if not follows_events(output, column.name):
+        return part
+    return replace(part, records_since=int((times.start - _AHEAD).timestamp() * 1000))
 
 
 def _unread(output: Output, project: Project) -> Iterator[tuple[str, str]]:

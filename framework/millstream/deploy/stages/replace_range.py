@@ -6,10 +6,14 @@ reads then.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 from pyspark.sql import DataFrame
 
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.expressions import quote_name
 from millstream.deploy.checkpoints.files import last_done, read_up_to, watermark_of
 from millstream.deploy.engine import Engine
 from millstream.deploy.planning.ranges import rebuild_remedy
@@ -19,7 +23,7 @@ from millstream.engine.queries.histories import HistoryReads
 from millstream.engine.queries.small_batches import evaluate_batch
 from millstream.engine.queries.start import run_once
 from millstream.kafka.clients import admin_of
-from millstream.kafka.offsets import topic_bounds
+from millstream.kafka.offsets import lacks_records
 from millstream.plan.time_ranges import TimeRange
 from millstream.queries.topology import range_query_of
 from millstream.queries.values import Query, TableOutput
@@ -56,10 +60,12 @@ def _replace(engine: Engine, query: Query, read: Positions, part: TimeRange, *, 
 
     def store(rows: DataFrame, table: TableOutput, _batch: TableBatch) -> None:
         tables, session = engine.tables, rows.sparkSession
-        before = tables.rows(session, table).where(part.condition).count()
+        stored = tables.rows(session, table).where(part.condition)
+        before = stored.count()
         with evaluate_batch(tables.not_deleted(rows, table)) as computed:
-            if (count := computed.count()) < before and not fewer_rows:
-                _check_sources(engine, query, count, before)
+            lacking = () if fewer_rows else _lacking(engine, query, part)
+            if lacking and (missing := _missing_rows(stored, computed.rows)):
+                raise _lost_rows(query, f"{missing:,} of the {before:,} rows", lacking)
             tables.replace_range(computed.rows, table, part)
         now = tables.rows(session, table).where(part.condition).count()
         engine.tell(RangeReplaced(model, part.column, part.start, part.end, now, before))
@@ -75,15 +81,35 @@ def _replace(engine: Engine, query: Query, read: Positions, part: TimeRange, *, 
         engine.tell(SetupStep(stage, done=True))
 
 
-def _check_sources(engine: Engine, query: Query, rows: int, before: int) -> None:
-    """Refuse to remove rows whose records a topic no longer has."""
-    topics = [topic for read in query.topic_reads if not read.history for topic in read.topics]
-    bounds = topic_bounds(admin_of(engine.kafka.cluster), topics)
-    if not (shortened := dict.fromkeys(topic for (topic, _), bound in bounds.items() if bound.first > 0)):
-        return
+def _lacking(engine: Engine, query: Query, part: TimeRange) -> list[str]:
+    """Return the topics that may no longer have records of the range."""
+    topics = dict.fromkeys(topic for read in query.topic_reads if not read.history for topic in read.topics)
+    admin = admin_of(engine.kafka.cluster)
+    return [topic for topic in topics if lacks_records(admin, topic, part.records_since)]
+
+
+def _missing_rows(stored: DataFrame, computed: DataFrame) -> int:
+    """Return how many of the stored rows are not computed, as far as their columns can be compared."""
+    columns = {column.lower() for column in computed.columns}
+    compared = [
+        field.name
+        for field in stored.schema
+        if field.name.lower() in columns and not _INCOMPARABLE.search(field.dataType.simpleString())
+    ]
+    names = [quote_name(name) for name in compared]
+    return stored.select(*names).exceptAll(computed.select(*names)).count()
+
+
+_INCOMPARABLE = re.compile(r"\b(?:map|variant)\b")
+
+
+def _lost_rows(query: Query, rows: str, topics: Sequence[str]) -> MillstreamError:
     message = (
-        f"the range of '{query.title}' would have {rows:,} instead of {before:,} rows, "
-        f"and {' and '.join(shortened)} no longer has its first records"
+        f"{rows} in the range of '{query.title}' are not computed again, and {' and '.join(topics)} may no "
+        "longer have their records"
     )
-    remedy = "choose a range whose records the topic still has, or accept it with --accept-fewer-rows"
-    raise MillstreamError(Diagnostic("MS642", message, None, remedy))
+    remedy = (
+        "choose a range whose records the topic still has, or, if only the SQL changes these rows, replace "
+        "them with --accept-fewer-rows"
+    )
+    return MillstreamError(Diagnostic("MS642", message, None, remedy))
