@@ -261,12 +261,13 @@ def _combined(pieces: list[Piece], parts: list[Expression], type_: Type) -> Expr
 
 
 _WORDS = """
-all and anti any as authorization between both by case cast check collate column constraint create cross
-current_date current_time current_timestamp current_user distinct else end escape except exists false fetch
-filter for foreign from full grant group having in inner intersect interval into is join lateral leading left
-like natural not null offset on only or order outer overlaps primary references right rlike select semi
-session_user some table then time to trailing true union unique unknown user using values when where window
-with within
+all alter and anti any as authorization between both by case cast check collate column constraint create
+cross current_date current_time current_timestamp current_user distinct drop else end escape except exists
+false fetch filter for foreign from full glob grant group having ilike in inner insert intersect interval
+into is join lateral leading left like minus natural not notnull null offset on only or order outer
+overlaps partitioned_by primary qualify references regexp returning revoke right rlike rollback select
+semi serdeproperties session_user some table tablesample then time to trailing true uncache union unique
+unknown user using values when where window with within xor
 """
 RESERVED = frozenset(_WORDS.split())
-"""Words that are not names without backquotes."""
+"""Words that Spark or sqlglot does not read as names without backquotes."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from collections.abc import Container, Mapping
 from types import FrameType
@@ -14,6 +13,7 @@ from jinja2.runtime import Undefined
 from msgspec import Struct
 
 from millstream.core.errors import UnlocatedDiagnostic, did_you_mean
+from millstream.core.expressions import quote_name
 from millstream.core.node_id import NodeId, NodeKind
 from millstream.project.environment import ReturnedError, frame_offset
 from millstream.project.numbers import fits_bigint
@@ -48,11 +48,6 @@ class RenderRecorder(Struct):
     vars: dict[str, Any] = {}
     env: dict[str, str | None] = {}
     logs: list[str] = []
-
-
-def _quoted(name: str) -> str:
-    """Return a name that does not exist as SQL, so that it is the only error."""
-    return name if re.fullmatch(r"\w+", name) else f"`{name.replace('`', '``')}`"
 
 
 def calling_position() -> tuple[str, int] | None:
@@ -113,14 +108,14 @@ class TemplateFunctions:
         for kind, names in relations:
             if name in names:
                 self.recorder.references.append((NodeId(kind, name), calling_position()))
-                return f"{kind}s.{name}"
+                return f"{kind}s.{quote_name(name)}"
         hint = did_you_mean(name, [*self.project.models, *self.project.seeds])
         if not hint and name in self._topics:
             source, topic = self._topics[name][0].split(".", 1)
             hint = f"it is a source: write source('{source}', '{topic}')"
         hint = hint or self._what_has_no_rows(name) or f"add models/{name}.sql or fix the name"
         self._report(RenderDiagnostic("MS203", f"model or seed '{name}' does not exist", hint, name))
-        return f"models.{_quoted(name)}"
+        return f"models.{quote_name(name)}"
 
     def _what_has_no_rows(self, name: str) -> str:
         """Return a remedy if a name is that of something that only reads relations; empty otherwise."""
@@ -142,7 +137,7 @@ class TemplateFunctions:
             self.recorder.references.append((NodeId("source", f"{source}.{topic}"), calling_position()))
         else:
             self._report(self._unknown_source(source, topic))
-        return f"sources.{_quoted(source)}.{_quoted(topic)}"
+        return f"sources.{quote_name(source)}.{quote_name(topic)}"
 
     def _unknown_source(self, source: str, topic: str) -> RenderDiagnostic:
         topics = [t.name for t in self.project.sources.values() if t.source == source]

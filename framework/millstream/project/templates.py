@@ -11,6 +11,7 @@ from jinja2.exceptions import SecurityError
 from msgspec import Struct
 
 from millstream.core.errors import Diagnostic, DiagnosticNote, diagnostic_at, did_you_mean
+from millstream.core.expressions import quote_name
 from millstream.core.text import FileText, Location
 from millstream.project import dbt
 from millstream.project.config import ConfigValue
@@ -93,7 +94,7 @@ class Renderer:
     def render(self, file: SqlFile, base_config: Mapping[str, Any]) -> Rendered:
         """Render one file; errors are in the result, none is raised."""
         recorder = self.functions.recorder = RenderRecorder(base_config)
-        self.globals["this"] = f"models.{file.name}"
+        self.globals["this"] = f"models.{quote_name(file.name)}"
         self.texts[file.path] = FileText(file.path, file.content)
         diagnostics: list[Diagnostic] = []
         piece, names = TracedText.of("", ()), frozenset[str]()
