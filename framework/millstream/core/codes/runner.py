@@ -31,9 +31,9 @@ MS641 A table has no time by which a range is chosen
     its source, or a date or timestamp in `partition_by`. A date only has whole days, in the time zone of the
     target.
 MS642 A range would lose rows
-    A topic no longer has its first records, and a range computed from the others would have fewer rows than
-    are stored. Nothing was replaced. If the SQL leaves out more rows now, `--accept-fewer-rows` replaces
-    them. If records are missing, only later ranges can be computed.
+    A topic may no longer have all records of a range, and rows that are stored are not among those that were
+    computed again. Nothing was replaced. If the edit of the SQL changes or leaves out these rows,
+    `--accept-fewer-rows` replaces them. If records are missing, only later ranges can be computed.
 MS699 A file can't be read
     The folder of a source does not exist, or a file lacks a declared column, has it with another type, or is
     damaged. Declare the columns that all files have, or fix the file: the next build reads it again.
