@@ -1,4 +1,4 @@
-"""Changes of a table's files, killed before each of their steps: whoever goes on completes them."""
+"""Changes of a table's files, interrupted before each of their steps: the next command completes them."""
 
 import pytest
 from msgspec.structs import replace

@@ -7,39 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Struct
 
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.node_id import NodeId
-from millstream.project.folders import is_outside, local_path
+from millstream.project.folders import local_path
 from millstream.project.values import Target
-from millstream.stores.folders import TableFolder, writable_folder
+from millstream.stores.folders import writable_folder
 from millstream.stores.iceberg.folder import iceberg_folder
+from millstream.stores.local_folders import LocalFolders
 from millstream.stores.tables.relations import StoredRelation
-from millstream.stores.tables.values import Answer
 
 if TYPE_CHECKING:
     from millstream.stores.tables.datafusion import OpenedTables
 
 
-class LocalIceberg(Struct, frozen=True):
-    tables: TableFolder
-
-    @property
-    def folder(self) -> str:
-        return self.tables.path
-
-    def names(self) -> list[str]:
-        raise NotImplementedError("tables are folders")
-
-    def drop_all(self) -> None:
-        raise NotImplementedError("tables are folders")
-
-    def answer(
-        self, _sql: str, _relations: Mapping[str, StoredRelation], *, zone: str, limit: int | None
-    ) -> Answer | None:
-        """Return None, since DataFusion runs all queries of Iceberg tables."""
-
+class LocalIceberg(LocalFolders, frozen=True):
     def open(self, table: StoredRelation, opened: OpenedTables) -> None:
         path = self.tables.read(table.id)
         folder = local_path(path)
@@ -62,9 +44,6 @@ class LocalIceberg(Struct, frozen=True):
 
     def reached(self) -> str:
         return writable_folder(self.folder, "iceberg_path", "MS622")
-
-    def outside(self, removed_folder: Path) -> str | None:
-        return self.folder if is_outside(self.folder, removed_folder) else None
 
 
 def _read(table: StoredRelation, path: str) -> Any:

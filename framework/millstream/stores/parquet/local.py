@@ -7,43 +7,23 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
-
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.node_id import NodeId
 from millstream.core.types import parse_type
-from millstream.project.folders import is_outside
 from millstream.project.values import Target
 from millstream.stores.files import LocalFiles
-from millstream.stores.folders import TableFolder, writable_folder
+from millstream.stores.folders import writable_folder
+from millstream.stores.local_folders import LocalFolders
 from millstream.stores.parquet.arrow import arrow_type
 from millstream.stores.parquet.folder import ParquetTable, parquet_folder, parquet_table
 from millstream.stores.parquet.record import TableRecord, data_files, read_record
 from millstream.stores.tables.relations import StoredRelation
-from millstream.stores.tables.values import Answer
 
 if TYPE_CHECKING:
     from millstream.stores.tables.datafusion import OpenedTables
 
 
-class LocalParquet(Struct, frozen=True):
-    tables: TableFolder
-
-    @property
-    def folder(self) -> str:
-        return self.tables.path
-
-    def names(self) -> list[str]:
-        raise NotImplementedError("tables are folders")
-
-    def drop_all(self) -> None:
-        raise NotImplementedError("tables are folders")
-
-    def answer(
-        self, _sql: str, _relations: Mapping[str, StoredRelation], *, zone: str, limit: int | None
-    ) -> Answer | None:
-        """Return None, since DataFusion runs all queries of Parquet tables."""
-
+class LocalParquet(LocalFolders, frozen=True):
     def open(self, table: StoredRelation, opened: OpenedTables) -> None:
         stored = parquet_table(self.tables.read(table.id))
         if (record := read_record(LocalFiles(), stored)) is None:
@@ -66,9 +46,6 @@ class LocalParquet(Struct, frozen=True):
 
     def reached(self) -> str:
         return writable_folder(self.folder, "parquet_path", "MS630")
-
-    def outside(self, removed_folder: Path) -> str | None:
-        return self.folder if is_outside(self.folder, removed_folder) else None
 
 
 def _read(table: ParquetTable, record: TableRecord) -> Any:
