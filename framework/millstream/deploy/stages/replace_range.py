@@ -41,10 +41,10 @@ def replace_ranges(engine: Engine, query: Query, stage: ReplaceRange) -> None:
         return  # there was nothing to read
     read = read_up_to(engine.files, spark, done, query.streams)
     assert read is not None, f"Spark has written the log of {query.name} in another format"
+    closed_until = watermark_of(engine.files, spark, done)
     for model, part in stage.ranges.items():
         if model in record.left_out:
             continue  # it failed, which is reported: its rows end before those of the others
-        closed_until = watermark_of(engine.files, spark, done)
         alone = range_query_of(engine.job.topology, model, part, closed_until)
         _replace(engine, alone, read, part, fewer_rows=stage.fewer_rows)
 
