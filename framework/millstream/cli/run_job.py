@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from millstream.cli.run_progress import RunProgress
     from millstream.compile.manifest import Compiled
     from millstream.deploy.values import Event, Job, Tell
-    from millstream.ops.query_status import RunWatcher
+    from millstream.ops.query_status import RunTotals
     from millstream.runner.commands.run import Alongside
 
     Served = Callable[[RunProgress], AbstractContextManager[Tell | None]]
@@ -27,7 +27,7 @@ def run_job(
     compiled: Compiled,
     job: Job,
     diagnostics: Sequence[Diagnostic],
-    watcher: RunWatcher,
+    totals: RunTotals,
     stopping: threading.Event,
     served: Served,
 ) -> int:
@@ -43,7 +43,7 @@ def run_job(
     target = job.project.target
     identity = RunIdentity(job.project.settings.name, target.name)
     with (
-        run_progress(common.style, watcher) as progress,
+        run_progress(common.style, totals) as progress,
         progress.errors() as errors,
         send_notices(target, identity, progress.handle) as tell,
         served(progress) as also,

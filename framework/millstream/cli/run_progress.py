@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
@@ -15,10 +16,10 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from millstream.cli.build_progress import expired_in_words, expired_lines, late_in_words, late_remedy
 from millstream.cli.diagnostics import as_data, count_of, render_diagnostic
 from millstream.cli.live_view import LiveView
 from millstream.cli.output import OutputStyle, console_during_jvm_start
+from millstream.cli.state_rows import expired_in_words, expired_lines, late_in_words, late_remedy
 from millstream.core.byte_sizes import size_in_words
 from millstream.core.encoding import to_builtins
 from millstream.core.errors import Diagnostic, MillstreamError
@@ -45,7 +46,7 @@ from millstream.deploy.values import (
     TopicEnds,
 )
 from millstream.engine.queries.query_results import StateRows, rows_of_states, sum_of_states
-from millstream.ops.query_status import RunWatcher
+from millstream.ops.query_status import RunTotals
 from millstream.queries.values import Query
 from millstream.results.run_results import TableChanges
 from millstream.results.state_sizes import RestoredState
@@ -57,8 +58,8 @@ _LATE_EVERY = 60.0
 
 
 @contextmanager
-def run_progress(style: OutputStyle, watcher: RunWatcher) -> Iterator[RunProgress]:
-    shown = RunProgress(style, watcher)
+def run_progress(style: OutputStyle, totals: RunTotals) -> Iterator[RunProgress]:
+    shown = RunProgress(style, totals)
     live: AbstractContextManager[object] = nullcontext()
     if not style.json and not style.quiet and shown.console.is_terminal:
         live = Live(console=shown.console, get_renderable=shown.view, refresh_per_second=2, transient=True)
@@ -66,13 +67,22 @@ def run_progress(style: OutputStyle, watcher: RunWatcher) -> Iterator[RunProgres
         yield shown
 
 
-class RunProgress:
-    """Shows the events of a run, which arrive from several threads, and passes them to the watcher."""
+@dataclass
+class _LateRows:
+    """Late rows of a query that are not shown yet, and when the others were."""
 
-    def __init__(self, style: OutputStyle, watcher: RunWatcher) -> None:
+    rows: int = 0
+    watermark: str = ""
+    shown: float = -_LATE_EVERY
+
+
+class RunProgress:
+    """Shows the events of a run, which arrive from several threads, and passes them to the totals."""
+
+    def __init__(self, style: OutputStyle, totals: RunTotals) -> None:
         self.console = console_during_jvm_start(style, quiet=style.quiet and not style.json)
         self._style = style
-        self._watcher = watcher
+        self._totals = totals
         self._lock = threading.Lock()
         self._stage = ("starting", time.monotonic())
         """What the run does before its queries run, and since when."""
@@ -80,7 +90,7 @@ class RunProgress:
         self._live = LiveView()
         self._queries: dict[str, Query] = {}
         self._expired: tuple[StateRows, ...] = ()
-        self._late: dict[str, tuple[float, int]] = {}
+        self._late: dict[str, _LateRows] = {}
         """When the late rows of a query were last reported, and how many came since."""
 
     @contextmanager
@@ -108,7 +118,7 @@ class RunProgress:
 
     def show_end(self) -> None:
         """Say what the run leaves behind."""
-        seen = self._watcher.all()
+        seen = self._totals.all()
         rows, again = sum(status.rows for status in seen), [status.query for status in seen if status.repeats]
         data = {"rows": rows, "batches": sum(status.batches for status in seen), "repeats": again}
         fates = {model: counted for status in seen for model, counted in status.fates.items()}
@@ -121,10 +131,13 @@ class RunProgress:
             text += f"; it repeats a batch of {', '.join(again)}"
         text = "; ".join((text, *expired_lines(self._expired)))
         with self._lock:
+            for name, late in self._late.items():
+                if late.rows:
+                    self._show_late_rows(name, late)
             self._say("ended", text, data)
 
     def handle(self, event: Event) -> None:
-        self._watcher.tell(event)
+        self._totals.tell(event)
         with self._lock:
             self._show(event)
 
@@ -244,19 +257,22 @@ class RunProgress:
     def _late_rows(self, name: str, batch: Any) -> None:
         """Say which rows are dropped because they are late, and what to change; not with each batch."""
         now = time.monotonic()
-        since, before = self._late.get(name, (-_LATE_EVERY, 0))
-        late = before + batch.late
-        if now - since < _LATE_EVERY:
-            self._late[name] = since, late
-            return
-        self._late[name] = now, 0
+        late = self._late.setdefault(name, _LateRows())
+        late.rows += batch.late
+        late.watermark = batch.watermark
+        if now - late.shown >= _LATE_EVERY:
+            late.shown = now
+            self._show_late_rows(name, late)
+
+    def _show_late_rows(self, name: str, late: _LateRows) -> None:
         query = self._queries[name]
         sources = [source.relation.name for source in query.sources]
         models = [id_.name for id_ in query.stored]
-        dropped = f"{late_in_words(late, query)}, {batch.watermark}"
+        dropped = f"{late_in_words(late.rows, query)}, {late.watermark}"
         remedy = late_remedy(query)
-        data = {"query": name, "models": models, "rows": late}
-        data |= {"watermark": batch.watermark, "sources": sources}
+        data = {"query": name, "models": models, "rows": late.rows}
+        data |= {"watermark": late.watermark, "sources": sources}
+        late.rows = 0
         self._say("late", f"{', '.join(models)}: {dropped}; {remedy}", data)
 
     def _diagnostic(self, diagnostic: Diagnostic) -> None:
@@ -274,10 +290,10 @@ class RunProgress:
             self.console.print(Text.assemble((f"{now:%H:%M:%S} ", "dim"), clean_text(text)))
 
     def view(self) -> Group:
-        seen, (stage, began) = self._watcher.all(), self._stage
+        seen, (stage, began) = self._totals.all(), self._stage
         if not seen:
             return Group(Text(f"{stage or 'starting queries'}, {time.monotonic() - began:.0f} s", "dim"))
-        return self._live.shown(seen, stage, self._watcher.machine())
+        return self._live.shown(seen, stage, self._totals.machine())
 
     def _begin(self, stage: str) -> None:
         self._stage = stage, time.monotonic()

@@ -15,6 +15,7 @@ from millstream.compile.checks import row_checks
 from millstream.compile.error_reach import ErrorReach
 from millstream.compile.logs import logged_rows
 from millstream.compile.metrics import compile_metrics
+from millstream.compile.model_checks import ProjectPlanner, encoded_catalog
 from millstream.compile.node import Model, model_node
 from millstream.compile.options import (
     option_expressions,
@@ -22,7 +23,6 @@ from millstream.compile.options import (
     unknown_names,
     wrong_versions,
 )
-from millstream.compile.planning import ProjectPlanner, encoded_catalog
 from millstream.compile.record_times import is_time_problem, query_with_time
 from millstream.compile.relations import input_relations, with_versions
 from millstream.compile.sink_keys import sink_key

@@ -21,7 +21,8 @@ from millstream.kafka.settings import sink_options, source_options
 from millstream.kafka.topics import TopicConfig, compare_topics, create_missing, topic_ids
 from millstream.local.server.shared import StartingServer
 from millstream.queries.values import Query
-from millstream.sources.topic.spark import Ranges, offsets_of, size_options
+from millstream.sources.topic.spark import Ranges, offsets_of
+from millstream.sources.topic.spark.batch_limits import batch_limits
 from millstream.stores.tables.seeds import parse_timestamp
 
 
@@ -37,7 +38,7 @@ class RunTopics(Struct, frozen=True):
         else:
             starting = self._starting(str(options.get("starting") or "earliest"))
         reader_options = source_options(self.cluster, options.get("options") or {}, self.trigger)
-        return starting | size_options(options) | reveal_options(reader_options)
+        return starting | batch_limits(options) | reveal_options(reader_options)
 
     def sink(self, producer: Mapping[str, Any]) -> dict[str, str]:
         return reveal_options(sink_options(self.cluster, producer, self.trigger))

@@ -15,7 +15,7 @@ from millstream.engine.queries.query_results import QueryResult
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.project.values import Project
 from millstream.queries.lock import Lock
-from millstream.queries.plan import PhysicalPlan
+from millstream.queries.physical_plan import PhysicalPlan
 from millstream.queries.topology import Topology
 from millstream.queries.values import Query
 from millstream.sources.positions import Position

@@ -18,7 +18,7 @@ from millstream.explain.explanation import Explanation, ExplanationContext, expl
 from millstream.explain.explanation_context import about_of
 from millstream.explain.queries import ExplainedQuery
 from millstream.explain.state_memory import StateStores
-from millstream.queries.plan import PhysicalPlan
+from millstream.queries.physical_plan import PhysicalPlan
 from millstream.queries.topology import Topology, compiled_topology, physical_of
 from millstream.queries.values import Query as Physical
 from millstream.results.run_results import RunResults, read_results

@@ -15,7 +15,7 @@ from millstream.explain.opaque import find_opaque
 from millstream.explain.queries import explain_query, explain_separation
 from millstream.explain.state_memory import StateStores
 from millstream.project.values import LOCAL_PARTITIONS
-from millstream.queries.plan import PhysicalPlan
+from millstream.queries.physical_plan import PhysicalPlan
 from millstream.queries.topology import Topology, hints_of, physical_settings
 from millstream.results.batch_stats import BatchFigures
 from millstream.results.selectivity import with_measured

@@ -1,4 +1,4 @@
-"""Reasons why values are bad, as Spark's functions word them."""
+"""Reasons why values are bad, for reads without a JVM, in the words of the decoders in Java (`BadValue`)."""
 
 from __future__ import annotations
 

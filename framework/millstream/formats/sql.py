@@ -12,10 +12,13 @@ VALUE = Ref("value")
 
 BAD = "_bad"
 """The column that says what could not be decoded; NULL if all could."""
+BAD_TYPE = "array<struct<column: string, reason: string>>"
+"""The type of `BAD`, unless Spark's own parsers set it.
+
+It has the bad columns, or one entry without a column for all of the value.
+"""
 DELETES = "_deleted"
 """The column that says that a change deletes its row, of formats whose values are changes."""
-BAD_TYPE = "array<struct<column: string, reason: string>>"
-"""Its type, unless Spark's own parsers set it: bad columns, or one entry without a column for all of it."""
 
 TIMES = (
     "'timestampFormat', 'yyyy-MM-dd\\'T\\'HH:mm:ss.SSSSSSXXX', "
@@ -67,7 +70,10 @@ def has_times(type_: Type) -> bool:
 def function_call(
     name: str, fields: Fields, restored: tuple[tuple[Piece, ...], ...] = (), settings: Sequence[str] = ()
 ) -> DecodedSql:
-    """Return the rows of one of Millstream's own functions."""
+    """Return the rows of one of Millstream's own functions.
+
+    `Extensions.java` registers them, and `codecs` has the decoders.
+    """
     arguments = ", ".join(sql_literal(argument) for argument in (fields_to_ddl(fields), *settings))
 
     def called(position: Sequence[Piece] = ()) -> tuple[Piece, ...]:

@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from millstream import __version__
 from millstream.engine.queries.batch_result import BatchResult
-from millstream.ops.query_status import QueryStatus, RunWatcher, TimeHistogram, steps_of
+from millstream.ops.query_status import QueryStatus, RunTotals, TimeHistogram, steps_of
 from millstream.results.run_metrics import BY_NAME, LATENCIES, RunMetric
 
 Values = Callable[[QueryStatus], Mapping[str, float] | Mapping[tuple[str, str], float]]
@@ -96,12 +96,12 @@ _HISTOGRAMS: dict[str, Callable[[QueryStatus], TimeHistogram]] = {
 
 
 class _Run(Collector):
-    def __init__(self, watcher: RunWatcher, identity: RunIdentity) -> None:
-        self._watcher = watcher
+    def __init__(self, totals: RunTotals, identity: RunIdentity) -> None:
+        self._totals = totals
         self._identity = identity
 
     def collect(self) -> Iterable[Metric]:
-        statuses = self._watcher.all()
+        statuses = self._totals.all()
         for name, values in _OF_QUERIES.items():
             family = _family(BY_NAME[name])
             label_count = len(BY_NAME[name].labels)
@@ -113,14 +113,14 @@ class _Run(Collector):
         for name, histogram in _HISTOGRAMS.items():
             yield _histogram(BY_NAME[name], {seen.query: histogram(seen) for seen in statuses})
         yield from self._others()
-        yield from self._watcher.families(self._identity.project)
+        yield from self._totals.families(self._identity.project)
 
     def _others(self) -> Iterator[Metric]:
-        machine = self._watcher.machine()
+        machine = self._totals.machine()
         one = self._identity
         values: dict[str, Mapping[tuple[str, ...], float]] = {
-            "test_passed": {(tested.test.name,): tested.passed for tested in self._watcher.tests()},
-            "metric_dropped": {(name,): number for name, number in self._watcher.dropped().items()},
+            "test_passed": {(tested.test.name,): tested.passed for tested in self._totals.tests()},
+            "metric_dropped": {(name,): number for name, number in self._totals.dropped().items()},
             "jvm_heap_bytes": {(kind,): size for kind, size in machine.heap.items()},
             "jvm_gc_seconds": {(name,): seconds for name, (_, seconds) in machine.collections.items()},
             "jvm_gc": {(name,): number for name, (number, _) in machine.collections.items()},
@@ -152,9 +152,9 @@ def _histogram(metric: RunMetric, by_query: Mapping[str, TimeHistogram]) -> Metr
     return family
 
 
-def expose_metrics(watcher: RunWatcher, identity: RunIdentity, accept: str = "") -> tuple[bytes, str]:
+def expose_metrics(totals: RunTotals, identity: RunIdentity, accept: str = "") -> tuple[bytes, str]:
     """Return the metrics in a format that a client accepts, OpenMetrics or Prometheus, and its type."""
     registry = CollectorRegistry()
-    registry.register(_Run(watcher, identity))
+    registry.register(_Run(totals, identity))
     encode, kind = choose_encoder(accept)
     return encode(registry), kind

@@ -125,7 +125,7 @@ class QueryStatus(Struct):
         return {title_of(stream): amount for stream, amount in (self.last.behind | now).items()}
 
 
-class RunWatcher:
+class RunTotals:
     """Collects the events of a run; other threads can read the totals."""
 
     def __init__(self) -> None:

@@ -13,18 +13,18 @@ from typing import Any
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.ops.health import Health
 from millstream.ops.metrics import RunIdentity, expose_metrics
-from millstream.ops.query_status import RunWatcher
+from millstream.ops.query_status import RunTotals
 
 _DEFAULT, _ANY = Health(), RunIdentity()
 
 
 @contextmanager
 def serve_metrics(
-    watcher: RunWatcher, host: str, port: int, health: Health = _DEFAULT, identity: RunIdentity = _ANY
+    totals: RunTotals, host: str, port: int, health: Health = _DEFAULT, identity: RunIdentity = _ANY
 ) -> Iterator[str]:
     """Serve HTTP while the block runs; yield the address."""
     try:
-        server = _Server((host, port), _handler(watcher, health, identity))
+        server = _Server((host, port), _handler(totals, health, identity))
     except OSError as error:
         message = f"can't listen on {host}:{port}: {error.strerror or error}"
         remedy = "choose another --port, or 0 to disable it"
@@ -46,17 +46,17 @@ class _Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-def _handler(watcher: RunWatcher, health: Health, identity: RunIdentity) -> type[BaseHTTPRequestHandler]:
+def _handler(totals: RunTotals, health: Health, identity: RunIdentity) -> type[BaseHTTPRequestHandler]:
     class MetricsHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             match self.path.partition("?")[0]:
                 case "/metrics":
                     accept = self.headers.get("Accept", "")
-                    self._answer(200, *expose_metrics(watcher, identity, accept))
+                    self._answer(200, *expose_metrics(totals, identity, accept))
                 case "/healthz":
-                    self._probe({status.query: health.not_live(status) for status in watcher.all()})
+                    self._probe({status.query: health.not_live(status) for status in totals.all()})
                 case "/readyz":
-                    self._probe({status.query: health.not_ready(status) for status in watcher.all()})
+                    self._probe({status.query: health.not_ready(status) for status in totals.all()})
                 case _:
                     self._answer(404, b"there are /metrics, /healthz and /readyz\n", "text/plain")
 

@@ -1,4 +1,7 @@
-"""Dead letters: records that can't be decoded, sent unchanged with the reason in headers."""
+"""The SQL that makes dead letters: records that can't be decoded, sent unchanged with the reason in headers.
+
+The words of a reason are made by the decoders in Java (`BadValue`).
+"""
 
 from __future__ import annotations
 

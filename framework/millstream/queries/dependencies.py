@@ -34,7 +34,7 @@ from millstream.plan.nodes import (
 )
 from millstream.plan.nodes.order import in_order
 from millstream.queries.meanings import ColumnMeanings, digest_text
-from millstream.queries.upstream_filters import FilterDigests
+from millstream.queries.row_digests import RowDigests
 from millstream.queries.values import Dependency, PhysicalSettings
 
 DependencySet = frozenset[Dependency]
@@ -48,7 +48,7 @@ class DependencyTrace:
         self,
         written: Mapping[NodeId, Output],
         references: Mapping[NodeId, Output],
-        passing: FilterDigests,
+        passing: RowDigests,
         meanings: ColumnMeanings,
         settings: PhysicalSettings,
     ) -> None:

@@ -30,8 +30,8 @@ from millstream.plan.traits import traits_of
 from millstream.queries.dependencies import DependencyTrace
 from millstream.queries.emit.names import node_name
 from millstream.queries.meanings import ColumnMeanings, digest_text
+from millstream.queries.row_digests import RowDigests
 from millstream.queries.state_columns import KeptInState
-from millstream.queries.upstream_filters import FilterDigests
 from millstream.queries.values import Dependency, PhysicalSettings, StatefulOperator, StoredOutput
 from millstream.stores.registry import store_declaration
 
@@ -54,10 +54,12 @@ class QuerySignatures:
         self._written = {output.model: output.input for output in written.outputs}
         self._written_meanings = ColumnMeanings(functions, self._written)
         """As written."""
-        self._passing = FilterDigests(self._written, self._written_meanings)
+        self._row_digests = RowDigests(self._written, self._written_meanings)
         self._outputs = outputs = {output.model: output for output in written.outputs}
         tables = {output.model: output for output in references}
-        self._dependencies = DependencyTrace(outputs, tables, self._passing, self._written_meanings, settings)
+        self._dependencies = DependencyTrace(
+            outputs, tables, self._row_digests, self._written_meanings, settings
+        )
         self._table_locations = settings.table_locations
         self._retained: list[Sequence[Output]] = []
         """Keeps nodes alive: results are stored by `id`, which Python would reuse for other nodes."""
@@ -142,7 +144,7 @@ class QuerySignatures:
         return StoredOutput(output.model, keys, "", (), "", location, "", _types(output.input))
 
     def _rows(self, output: Output, root: Node) -> str:
-        parts = [self._passing.rows(root)]
+        parts = [self._row_digests.rows(root)]
         parts += sorted(
             f"{c.name.lower()} {self._written_meanings.column(root, c.name)}" for c in output.columns
         )
@@ -182,8 +184,8 @@ class QuerySignatures:
         return followed
 
     def _rows_reaching(self, upstream: _Upstream) -> set[str]:
-        rows = {self._passing.rows(child) for state in upstream.states for child in state.inputs}
-        return rows.union(*(self._passing.above(root) for root in upstream.roots))
+        rows = {self._row_digests.rows(child) for state in upstream.states for child in state.inputs}
+        return rows.union(*(self._row_digests.above(root) for root in upstream.roots))
 
     def _dependencies_of_rows(self, upstream: _Upstream) -> frozenset[Dependency]:
         nodes = [child for state in upstream.states for child in state.inputs] + upstream.roots

@@ -30,7 +30,7 @@ from millstream.plan.time_ranges import TimeRange, in_range
 from millstream.project.options import AT_LEAST_ONCE
 from millstream.queries.bad_lines import bad_line_queries
 from millstream.queries.lock import Lock
-from millstream.queries.plan import (
+from millstream.queries.physical_plan import (
     ModelGroups,
     PhysicalPlan,
     dead_letters_query,

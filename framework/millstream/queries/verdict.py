@@ -61,7 +61,7 @@ def compare_signatures(old: QuerySignature, new: QuerySignature) -> Verdict:
     """Compare a checkpoint's signature with the new one; unless they are proven to fit, rebuild."""
     if old == new:
         return Verdict("same")
-    if reasons := tuple(_misfits(old, new)):
+    if reasons := tuple(_rebuild_reasons(old, new)):
         return Verdict("rebuild", reasons)
     states = list(_mixed(old, new))
     mixed = tuple(dict.fromkeys(model for _, models in states for model in models))
@@ -137,7 +137,7 @@ def _both(old: QuerySignature, new: QuerySignature) -> Iterator[tuple[str, Store
             yield now.model.name, was, now
 
 
-def _misfits(old: QuerySignature, new: QuerySignature) -> Iterator[str]:
+def _rebuild_reasons(old: QuerySignature, new: QuerySignature) -> Iterator[str]:
     if old.sources != new.sources:
         yield f"it reads {_names(new.sources)} instead of {_names(old.sources)}"
     elif old.topics and new.topics:

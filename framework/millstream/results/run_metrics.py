@@ -56,7 +56,8 @@ RUN_METRICS = (
     ),
     _counter(
         "late_rows",
-        "Rows that arrived after their window had closed; those of one group in a batch can count as one.",
+        "Rows that stateful operators dropped because they were older than the watermark; "
+        "those of one group in a batch can count as one.",
     ),
     _counter("expired_rows", "Rows of the state of a stateful step that expired.", "step"),
     _counter("failures", "Failures that stopped a query."),

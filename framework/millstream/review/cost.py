@@ -12,7 +12,7 @@ from millstream.core.node_id import NodeId
 from millstream.explain.savings import NAMES, Cost, plan_cost
 from millstream.plan.nodes import Output
 from millstream.plan.optimizer.driver import OptimizedPlan
-from millstream.queries.plan import ModelGroups, PhysicalPlan
+from millstream.queries.physical_plan import ModelGroups, PhysicalPlan
 from millstream.queries.topology import Topology, hints_of
 from millstream.review.state import DeployedQueries
 from millstream.review.values import CostRow, EditedLine, NodeChange, RuleChange

@@ -11,7 +11,7 @@ from millstream.compile.manifest import Manifest
 from millstream.core.node_id import NodeId
 from millstream.plan.durations import format_duration
 from millstream.queries.commands import APPLY
-from millstream.queries.plan import PhysicalPlan
+from millstream.queries.physical_plan import PhysicalPlan
 from millstream.queries.values import Query, SourceRead
 from millstream.results.run_results import RunResults
 from millstream.review.outputs import plain_names

@@ -13,7 +13,7 @@ from millstream.deploy.planning.intents import Apply
 from millstream.deploy.planning.newer_models import newer_models
 from millstream.deploy.planning.query_splits import QuerySplit
 from millstream.deploy.planning.records import Deployed, QueryRecord, new_record
-from millstream.deploy.planning.reuse_running import ReusedPlan, running_form
+from millstream.deploy.planning.reuse_running import ReusedPlan, plan_on_running
 from millstream.deploy.planning.stages import (
     judge_checkpoint,
     name_of,
@@ -29,10 +29,10 @@ from millstream.plan.table import digest_nodes
 from millstream.queries.commands import continue_command, to_accept
 from millstream.queries.double_counting import with_readers
 from millstream.queries.meanings import ColumnMeanings
-from millstream.queries.plan import ModelGroups, PhysicalPlan
+from millstream.queries.physical_plan import ModelGroups, PhysicalPlan
 from millstream.queries.references import reference_outputs
+from millstream.queries.row_digests import RowDigests
 from millstream.queries.topology import Topology, groups_of, physical_of, physical_settings, with_apart
-from millstream.queries.upstream_filters import FilterDigests
 from millstream.queries.values import Query
 from millstream.queries.verdict import AcceptedModels, Verdict
 from millstream.review.outputs import plain_names
@@ -102,7 +102,7 @@ def deployed_queries(old: Topology, new: Topology, same_rows: SameRows | None = 
     first = physical_of(old, only=names)
     deployed = Deployed({query.name: new_record("", query, {}) for query in first.queries}, first.lock)
     second = physical_of(new, first.lock, names)
-    reused = running_form(new, second, deployed, old.catalog, Apply(), only=names, same_rows=same_rows)
+    reused = plan_on_running(new, second, deployed, old.catalog, Apply(), only=names, same_rows=same_rows)
     if reused.running.lock != first.lock:
         after = groups_of(reused.topology, reused.running.lock)
     return DeployedQueries(first, reused.physical, (before, after), reused)
@@ -287,7 +287,7 @@ def _digests(topology: Topology, models: Collection[NodeId]) -> dict[NodeId, tup
     settings = physical_settings(topology.catalog)
     functions = settings.functions
     written = {output.model: output.input for output in topology.written.outputs}
-    rows = FilterDigests(written, ColumnMeanings(functions, written))
+    rows = RowDigests(written, ColumnMeanings(functions, written))
     at_rest = _AtRest(topology, settings.seeds)
     digests: dict[NodeId, tuple[str, ...]] = {}
     for output in topology.plan.outputs:

@@ -1,6 +1,6 @@
 """Finds models that have the same rows in two versions, however their SQL is written.
 
-Unlike in `meaning`, expressions are equal if their values are, not only if their texts are. What is not
+Unlike in `row_meaning`, expressions are equal if their values are, not only if their texts are. What is not
 proven to be equal counts as different.
 """
 

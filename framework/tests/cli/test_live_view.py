@@ -17,7 +17,7 @@ from millstream.cli.run_progress import run_progress
 from millstream.compile import compile_project
 from millstream.deploy.values import BatchCompleted, MachineUsage, QueryRunning, QueryWaiting, SetupStep
 from millstream.engine.queries.batch_result import BatchResult
-from millstream.ops.query_status import QueryStatus, RunWatcher
+from millstream.ops.query_status import QueryStatus, RunTotals
 from millstream.queries.topology import compiled_topology, physical_of
 
 
@@ -86,7 +86,7 @@ def test_it_says_that_queries_take_turns():
 def test_what_a_run_does_before_its_queries_run(monkeypatch):
     clock = time.monotonic()
     message = []
-    with run_progress(OutputStyle(), RunWatcher()) as progress:
+    with run_progress(OutputStyle(), RunTotals()) as progress:
         for second, stage in (
             (1, None),
             (2, SetupStep("Spark")),
@@ -129,7 +129,7 @@ def test_rows_per_second_are_those_of_half_a_minute(monkeypatch):
 
 
 def test_late_rows_come_with_the_model_and_what_to_change(capfd, monkeypatch):
-    with run_progress(OutputStyle(json=True), RunWatcher()) as progress:
+    with run_progress(OutputStyle(json=True), RunTotals()) as progress:
         query = physical_query("totals", "source.web.events", "events")
         progress.handle(QueryWaiting(query))
         progress.handle(QueryRunning(query))
@@ -158,7 +158,7 @@ def test_late_rows_come_with_the_delay(shop, capfd):
         "select user_id, at from {{ source('web', 'clicks') }}"
     )
     (query,) = physical_of(compiled_topology(compile_project(shop))).queries
-    with run_progress(OutputStyle(), RunWatcher()) as progress:
+    with run_progress(OutputStyle(), RunTotals()) as progress:
         progress.handle(QueryWaiting(query))
         progress.handle(QueryRunning(query))
         progress.handle(

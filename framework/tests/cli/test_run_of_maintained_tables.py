@@ -10,7 +10,7 @@ from millstream.core.node_id import NodeId
 from millstream.deploy.values import BatchCompleted, QueryRunning, QueryWaiting
 from millstream.engine.queries.batch_result import BatchResult
 from millstream.ops.metrics import RunIdentity, expose_metrics
-from millstream.ops.query_status import RunWatcher
+from millstream.ops.query_status import RunTotals
 from millstream.queries.values import MemoryEstimate, PerBatch, Query, QuerySignature
 from millstream.results.run_results import TableChanges
 
@@ -28,8 +28,8 @@ BATCHES = (
 
 @pytest.mark.parametrize("as_json", [False, True])
 def test_what_a_batch_did_is_said(capfd, as_json):
-    watcher = RunWatcher()
-    progress = RunProgress(OutputStyle(color=False, json=as_json, quiet=False), watcher)
+    totals = RunTotals()
+    progress = RunProgress(OutputStyle(color=False, json=as_json, quiet=False), totals)
     for event in (
         QueryWaiting(QUERY),
         QueryRunning(QUERY),
@@ -51,7 +51,7 @@ def test_what_a_batch_did_is_said(capfd, as_json):
             "kinds: 3 keys touched, 2 rows computed, 1 updated, 1 deleted in 1.0 s",
             "kinds: 1 key touched, 1 row computed, nothing stored in 1.0 s",
         ]
-    metrics = expose_metrics(watcher, RunIdentity("shop", "local"))[0].decode().splitlines()
+    metrics = expose_metrics(totals, RunIdentity("shop", "local"))[0].decode().splitlines()
     labels = 'model="kinds",query="kinds"'
     assert f"millstream_touched_keys_total{{{labels}}} 4.0" in metrics
     assert f"millstream_computed_rows_total{{{labels}}} 5.0" in metrics

@@ -10,7 +10,7 @@ from millstream.core.node_id import NodeId
 from millstream.deploy.values import BatchCompleted, QueryRunning, QueryWaiting
 from millstream.engine.queries.batch_result import BatchResult
 from millstream.ops.metrics import RunIdentity, expose_metrics
-from millstream.ops.query_status import RunWatcher
+from millstream.ops.query_status import RunTotals
 from millstream.outputs.kinds import Sink
 from millstream.queries.values import (
     MemoryEstimate,
@@ -47,8 +47,8 @@ ENDED = (
 
 @pytest.mark.parametrize("as_json", [False, True])
 def test_what_expired_and_what_was_loaded_is_said(capfd, as_json):
-    watcher = RunWatcher()
-    progress = RunProgress(OutputStyle(color=False, json=as_json, quiet=False), watcher)
+    totals = RunTotals()
+    progress = RunProgress(OutputStyle(color=False, json=as_json, quiet=False), totals)
     for event in (
         QueryWaiting(QUERY),
         QueryRunning(QUERY),
@@ -70,7 +70,19 @@ def test_what_expired_and_what_was_loaded_is_said(capfd, as_json):
             "visits: 0 rows in 1.0 s, 0/s, 1 key of state expired",
             ENDED,
         ]
-    metrics = expose_metrics(watcher, RunIdentity("shop", "local"))[0].decode().splitlines()
+    metrics = expose_metrics(totals, RunIdentity("shop", "local"))[0].decode().splitlines()
     labels = '{query="visits",step="0 transformWithState"}'
     assert f"millstream_expired_rows_total{labels} 4.0" in metrics
     assert f"millstream_state_restore_seconds{labels} 1.5" in metrics
+
+
+def test_the_last_late_rows_are_said_at_the_end(capfd):
+    progress = RunProgress(OutputStyle(color=False, json=True, quiet=False), RunTotals())
+    late = (BatchResult(number, 10, 1.0, watermark="10:00", late=number) for number in (1, 2, 3))
+    for event in (QueryWaiting(QUERY), QueryRunning(QUERY), *(BatchCompleted("visits", one) for one in late)):
+        progress.handle(event)
+    progress.show_end()
+    progress.console.file.close()
+    lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    assert [line["rows"] for line in lines if line["event"] == "late"] == [1, 5]
+    assert lines[-1]["event"] == "ended"

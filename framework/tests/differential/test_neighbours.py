@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from support.sql_plans import project as written
 
 from millstream.compile import compile_project
-from millstream.queries.plan import physical_plan
+from millstream.queries.physical_plan import physical_plan
 from millstream.queries.references import reference_outputs
 from millstream.queries.topology import compiled_topology, physical_settings
 from millstream.queries.verdict import compare_signatures

@@ -21,7 +21,7 @@ from millstream.core.errors import MillstreamError
 from millstream.core.node_id import NodeId
 from millstream.deploy.planning.intents import Update
 from millstream.deploy.planning.records import Deployed, new_record
-from millstream.deploy.planning.reuse_running import running_form
+from millstream.deploy.planning.reuse_running import plan_on_running
 from millstream.deploy.planning.stages import judge_checkpoint
 from millstream.project.folders import broker_folder
 from millstream.project.load import load_project
@@ -140,7 +140,7 @@ class Teller:
 
     def _tell(self, trial: Trial, after) -> None:
         running = Deployed({query.name: new_record("", query, {}) for query in self._before.physical.queries})
-        reused = running_form(after.topology, after.physical, running, self._before.catalog)
+        reused = plan_on_running(after.topology, after.physical, running, self._before.catalog)
         now = by_model(reused.physical)
         ran = executed(structs.replace(after, topology=reused.topology, physical=reused.physical), self._root)
         trial.planned = frozenset(now.keys() & self._queries.keys())

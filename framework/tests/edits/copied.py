@@ -4,7 +4,7 @@ from msgspec import structs
 
 from millstream.plan.optimizer.driver import optimize_plan
 from millstream.plan.optimizer.rule_selection import select_rules
-from millstream.queries.plan import physical_plan
+from millstream.queries.physical_plan import physical_plan
 from millstream.queries.references import reference_outputs
 from millstream.queries.topology import hints_of, physical_settings
 from millstream.queries.verdict import compare_signatures

@@ -18,7 +18,7 @@ from millstream.deploy.checkpoints.deployed import deployed_at
 from millstream.deploy.planning.definitions import running_project
 from millstream.deploy.planning.intents import Update
 from millstream.deploy.planning.records import Deployed, new_record
-from millstream.deploy.planning.reuse_running import running_form
+from millstream.deploy.planning.reuse_running import plan_on_running
 from millstream.deploy.planning.stages import judge_checkpoint
 from millstream.local.broker import shared_broker
 from millstream.project.folders import checkpoints_of
@@ -64,7 +64,7 @@ def test_the_verdict_of_each_edit(tmp_path):
     write(shop, edits, "after")
     new = job_of(shop.root)
     running = Deployed({query.name: new_record("", query, {}) for query in old.physical.queries})
-    reused = running_form(new.topology, new.physical, running, old.catalog)
+    reused = plan_on_running(new.topology, new.physical, running, old.catalog)
     before, after = by_model(old.physical), by_model(reused.physical)
     verdicts = {edit.name: verdict_of(before, after, f"model.{edit.model}") for edit in edits}
     assert verdicts == {edit.name: edit.verdict for edit in edits}

@@ -12,7 +12,7 @@ from support.spark import SPARK_WARNINGS
 
 from millstream.deploy.planning.intents import Update
 from millstream.deploy.planning.records import Deployed, new_record
-from millstream.deploy.planning.reuse_running import running_form
+from millstream.deploy.planning.reuse_running import plan_on_running
 from millstream.queries.verdict import compare_signatures
 
 pytestmark = SPARK_WARNINGS
@@ -68,7 +68,7 @@ def test_the_verdict_of_each_edit(tmp_path):
     running = Deployed({query.name: new_record("", query, {}) for query in old.physical.queries})
     before, after = (
         by_model(old.physical),
-        by_model(running_form(new.topology, new.physical, running, old.catalog).physical),
+        by_model(plan_on_running(new.topology, new.physical, running, old.catalog).physical),
     )
     verdicts = {
         edit.name: compare_signatures(before[model].signature, after[model].signature).kind

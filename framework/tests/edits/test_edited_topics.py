@@ -8,7 +8,7 @@ from support.runs import job_of
 from support.shops import Shop
 
 from millstream.deploy.planning.records import Deployed, new_record
-from millstream.deploy.planning.reuse_running import running_form
+from millstream.deploy.planning.reuse_running import plan_on_running
 from millstream.deploy.planning.stages import judge_checkpoint
 
 KEY = "key: {name: user, type: string}"
@@ -78,7 +78,7 @@ def test_sql_that_means_the_same_is_not_kept_over_other_values(tmp_path, edit):
         shop.model(name, sql)
     new = job_of(shop.root)
     running = Deployed({query.name: new_record("", query, {}) for query in old.physical.queries})
-    physical = running_form(new.topology, new.physical, running, old.catalog).physical
+    physical = plan_on_running(new.topology, new.physical, running, old.catalog).physical
     verdicts = {
         model: judge_checkpoint(query, running.records[query.name], running).kind
         for query in physical.queries

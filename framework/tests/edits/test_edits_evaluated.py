@@ -19,7 +19,7 @@ from support.reviews import written
 from millstream.compile import compile_project
 from millstream.deploy.planning.intents import Update
 from millstream.deploy.planning.records import Deployed, new_record
-from millstream.deploy.planning.reuse_running import running_form
+from millstream.deploy.planning.reuse_running import plan_on_running
 from millstream.deploy.planning.stages import judge_checkpoint
 from millstream.queries.topology import compiled_topology, physical_of
 
@@ -102,7 +102,7 @@ def verdicts(before, after):
     """Return the verdict of each table."""
     first = physical_of(before)
     running = Deployed({query.name: new_record("", query, {}) for query in first.queries}, first.lock)
-    reused = running_form(after, physical_of(after, first.lock), running, before.catalog, Update())
+    reused = plan_on_running(after, physical_of(after, first.lock), running, before.catalog, Update())
     now = {output.model: query for query in reused.physical.queries for output in query.outputs}
     return {
         output.model.removeprefix("model."): judge_checkpoint(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from millstream.engine.queries.batch_sizes import FIRST, GROWTH, LEAST, BatchSizer, ObservedBatch, shared_out
+from millstream.deploy.live.latency_limit import FIRST, GROWTH, LEAST, BatchSizer, ObservedBatch, shared_out
 
 
 def catch_up(pace, latency, backlog, seconds_of, batches=60):

@@ -9,8 +9,8 @@ from support.shops import TOTALS, event
 from support.spark import SPARK_WARNINGS
 
 from millstream.deploy.engine import Service, service_of
+from millstream.deploy.live.latency_limit import FIRST, GROWTH
 from millstream.deploy.values import BatchCompleted
-from millstream.engine.queries.batch_sizes import FIRST, GROWTH
 
 pytestmark = SPARK_WARNINGS
 

@@ -95,7 +95,7 @@ def test_a_run_goes_on_without_it_until_it_is_mended(shop, first_spark):
         assert [event.failures for event in run.of(QueryFailed)] == [1]
         shop.send(event(3))
         run.until(lambda: ids(shop, "plain") == [1, 2, 3])
-        (seen,) = run.watcher.all()
+        (seen,) = run.totals.all()
         assert list(seen.left_out) == ["halves"]
     assert ids(shop, "halves") == [1]
     shop.model("halves", MENDED)

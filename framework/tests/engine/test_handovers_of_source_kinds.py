@@ -89,8 +89,8 @@ def test_a_model_that_joins_and_one_that_is_edited(lake, kind, first_spark):
         kind.add(lake, 3)
         run.until(lambda: len(ids(lake, "plain")) == 3 and len(ids(lake, "fresh")) == 3)
         assert (ids(lake, "plain"), ids(lake, "fresh")) == ([1, 2, 103], [1, 2, 3])
-        run.until(lambda: all(set(status.lag.values()) == {0} for status in run.watcher.all()))
-        assert {name for status in run.watcher.all() for name in status.lag} == {kind.name}
+        run.until(lambda: all(set(status.lag.values()) == {0} for status in run.totals.all()))
+        assert {name for status in run.totals.all() for name in status.lag} == {kind.name}
 
 
 def test_a_sink_loses_its_state(lake, kind, first_spark):

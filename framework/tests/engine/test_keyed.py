@@ -13,7 +13,7 @@ from millstream.compile import compile_project
 from millstream.core.errors import MillstreamError
 from millstream.core.types import BIGINT, INT, STRING, TIMESTAMP, Array
 from millstream.engine.python.keyed import yielded_rows
-from millstream.engine.queries.batch_progress import state_of
+from millstream.engine.queries.spark_progress import state_of
 from millstream.plan.nodes import Column
 from millstream.project.load import load_project
 from millstream.queries.emit.steps import StatefulView

@@ -14,7 +14,7 @@ from millstream.cli.output import OutputStyle
 from millstream.cli.run_progress import run_progress
 from millstream.deploy.values import BatchCompleted, LineLogged
 from millstream.engine.python.forwarding import MOST
-from millstream.ops.query_status import RunWatcher
+from millstream.ops.query_status import RunTotals
 from millstream.ops.run_log import RunLog
 from millstream.project.secrets import Secret
 from millstream.project.values import Target
@@ -112,7 +112,7 @@ def test_rows_and_functions_are_logged_with_their_positions(shop, first_spark, c
 def shown(logged, capfd):
     """Return the lines of JSON that the command prints, with the guide's time."""
     capfd.readouterr()
-    with run_progress(OutputStyle(json=True), RunWatcher()) as progress:
+    with run_progress(OutputStyle(json=True), RunTotals()) as progress:
         for event in sorted(logged, key=lambda event: event.level, reverse=True):
             progress.handle(event)
     lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]

@@ -82,7 +82,7 @@ def test_a_run_counts_its_lag_and_is_changed_while_it_runs(demo, first_spark):
     with running(demo.root, first_spark) as run:
         # What looks up a table starts once the query of the table has caught up, though the rows never end.
         run.until(lambda: {event.query for event in run.of(BatchCompleted)} >= {"totals", "named"})
-        run.until(lambda: any("demo.ticks" in status.lag for status in run.watcher.all()))
+        run.until(lambda: any("demo.ticks" in status.lag for status in run.totals.all()))
         demo.model("totals", TOTALS.replace("sum(value)", "max(value)"))
         finished = applied(demo, Apply())
         assert "totals" in finished.replaced

@@ -333,7 +333,7 @@ def test_batches_of_a_run_are_counted(shop, first_spark):
     for progress in run.of(BatchCompleted):
         for model, fates in progress.batch.fates.items():
             batches[model] = batches[model] + fates if model in batches else fates
-    for progress in run.watcher.all():
+    for progress in run.totals.all():
         totals |= progress.fates
     assert totals == batches
     for name, (_, policy) in named.items():

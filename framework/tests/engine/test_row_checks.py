@@ -138,7 +138,7 @@ def test_an_aggregate_is_tested_in_every_batch_of_a_run(shop, first_spark):
         going.until(lambda: batches(going) == [{}])
         shop.send(event(3, value=7.0))
         going.until(lambda: batches(going) == [{}, {"test.expression_sums": 1}])
-        assert sum(progress.tests["test.expression_sums"] for progress in going.watcher.all()) == 1
+        assert sum(progress.tests["test.expression_sums"] for progress in going.totals.all()) == 1
     assert sorted(row["value"] for row in table_rows(shop.root, "model.sums")) == [4.0, 11.0]
 
 

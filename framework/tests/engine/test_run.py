@@ -323,7 +323,7 @@ def test_probes_and_metrics(shop, first_spark):
     with (
         running(shop.root, first_spark, alongside=alongside) as run,
         serve_metrics(
-            run.watcher, "127.0.0.1", port=0, health=health, identity=RunIdentity("shop", "local")
+            run.totals, "127.0.0.1", port=0, health=health, identity=RunIdentity("shop", "local")
         ) as address,
     ):
         assert got("/readyz")[0] == 503

@@ -102,7 +102,7 @@ def test_a_topic_is_added_to_a_run_and_is_refused_to_leave_it(regions, first_spa
     shop.send(event(1), ("a", "no JSON"), topic="asia")
     with running(shop.root, first_spark) as run:
         run.until(lambda: totals(shop) == {"eu": 1})
-        run.until(lambda: {"eu", "us"} <= {t for status in run.watcher.all() for t in status.lag})
+        run.until(lambda: {"eu", "us"} <= {t for status in run.totals.all() for t in status.lag})
         of_topics(shop, "eu", "us", "asia")
         assert set(applied(shop, Apply()).replaced) == {"events_topics", "totals"}
         run.until(lambda: totals(shop) == {"eu": 1, "asia": 1})

@@ -9,7 +9,7 @@ from millstream.core.errors import MillstreamError
 from millstream.docs.serving import serve_folder
 from millstream.local.jars import fetch_jars
 from millstream.local.java import find_java
-from millstream.ops.query_status import RunWatcher
+from millstream.ops.query_status import RunTotals
 from millstream.ops.serving import serve_metrics
 
 
@@ -117,7 +117,7 @@ def test_a_port_that_is_used(tmp_path):
         assert (code, remedy) == ("MS708", "choose another --port, or 0 for any free port")
         with serve_folder(tmp_path, 0) as (address, _):
             assert not address.endswith(f":{port}/")
-        code, remedy = refused(serve_metrics(RunWatcher(), "127.0.0.1", port).__enter__)
+        code, remedy = refused(serve_metrics(RunTotals(), "127.0.0.1", port).__enter__)
         assert (code, remedy) == ("MS881", "choose another --port, or 0 to disable it")
-        with serve_metrics(RunWatcher(), "127.0.0.1", 0):
+        with serve_metrics(RunTotals(), "127.0.0.1", 0):
             pass

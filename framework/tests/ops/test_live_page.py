@@ -15,7 +15,7 @@ from millstream.ops.live_page.page import LivePage
 from millstream.ops.live_page.rows import NewestRows
 from millstream.ops.live_page.server import serving_page
 from millstream.ops.live_page.values import DrawnLineage, LineageNode, LiveRelation, page_text
-from millstream.ops.query_status import RunWatcher
+from millstream.ops.query_status import RunTotals
 from millstream.sources.topic.positions import positions_at
 from millstream.stores.tables.values import Answer
 
@@ -24,8 +24,8 @@ NASTY = "</script><img src=x onerror=alert(1)>"
 
 @contextmanager
 def served(folder, *relations):
-    watcher, rows = RunWatcher(), NewestRows(relations)
-    page = LivePage("cafe", {NodeId("source", "cafe.orders"): "orders"}, watcher, rows)
+    totals, rows = RunTotals(), NewestRows(relations)
+    page = LivePage("cafe", {NodeId("source", "cafe.orders"): "orders"}, totals, rows)
     node = LineageNode(
         NodeId("source", "cafe.orders"), NASTY, "source", "topic", 0, 0, 10, 10, "site/index.html"
     )

@@ -11,7 +11,7 @@ from millstream.cli.run_progress import run_progress
 from millstream.core.node_id import NodeId
 from millstream.deploy.values import BatchCompleted, FunctionLogged, LineLogged, MachineUsage, QueryRunning
 from millstream.engine.queries.batch_result import BatchResult
-from millstream.ops.query_status import RunWatcher
+from millstream.ops.query_status import RunTotals
 from millstream.ops.run_log import MINUTE, OF_FUNCTION, RunLog
 from millstream.project.secrets import Secret
 from millstream.project.values import Target
@@ -124,7 +124,7 @@ def test_topics_with_dashes_keep_their_name(log):
 @pytest.mark.parametrize("as_json", [True, False])
 def test_the_commands_output(log, as_json, capfd):
     (line,) = log.batch('events-0-1 {"kind":"\\u001b[31mred [bold]"}')
-    with run_progress(OutputStyle(json=as_json), RunWatcher()) as progress:
+    with run_progress(OutputStyle(json=as_json), RunTotals()) as progress:
         progress.handle(line)
     shown = capfd.readouterr()
     if as_json:

@@ -8,7 +8,7 @@ from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Node, Output, Plan
 from millstream.queries.emit.steps import SqlView
 from millstream.queries.lock import Lock
-from millstream.queries.plan import PhysicalPlan, physical_plan
+from millstream.queries.physical_plan import PhysicalPlan, physical_plan
 from millstream.queries.values import PerBatch, PhysicalSettings, Query
 
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from support.plans import by, group, output, select, topic, where
 
 from millstream.plan.nodes import Plan
-from millstream.queries.plan import physical_plan
+from millstream.queries.physical_plan import physical_plan
 from millstream.queries.tombstones import with_every_tombstone, without_copies
 from millstream.queries.values import PhysicalSettings
 from millstream.queries.verdict import compare_signatures, match_copies

@@ -100,7 +100,7 @@ def test_what_a_topic_still_holds(config, rate, holds, records):
     from support.reviews import physical_query
 
     from millstream.queries.lock import Lock
-    from millstream.queries.plan import PhysicalPlan
+    from millstream.queries.physical_plan import PhysicalPlan
 
     reads = physical_query("totals", "source.shop.events", "events")
     stats = ReplayFigures(

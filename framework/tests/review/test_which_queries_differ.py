@@ -8,7 +8,7 @@ from support.reviews import written
 from millstream.compile import compile_project
 from millstream.deploy.planning.intents import Apply
 from millstream.deploy.planning.records import Deployed, new_record
-from millstream.deploy.planning.reuse_running import running_form
+from millstream.deploy.planning.reuse_running import plan_on_running
 from millstream.queries.topology import compiled_topology, groups_of, physical_of
 from millstream.review.rebuild_cost import ReplayFigures
 from millstream.review.state import DeployedQueries, deployed_queries, query_changes
@@ -28,7 +28,7 @@ def all_queries(old, new):
     before = groups_of(old)
     first = physical_of(old)
     deployed = Deployed({query.name: new_record("", query, {}) for query in first.queries}, first.lock)
-    reused = running_form(new, physical_of(new, first.lock), deployed, old.catalog, Apply())
+    reused = plan_on_running(new, physical_of(new, first.lock), deployed, old.catalog, Apply())
     return DeployedQueries(first, reused.physical, (before, groups_of(new, before.lock)), reused)
 
 

@@ -18,7 +18,7 @@ from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Column
 from millstream.project.load import load_project
 from millstream.project.values import Project
-from millstream.queries.plan import PhysicalPlan
+from millstream.queries.physical_plan import PhysicalPlan
 from millstream.queries.topology import compiled_topology, physical_of
 from millstream.queries.values import Query, TableOutput, TopicRead
 from millstream.runner.samples.trial import (

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from contextlib import contextmanager
 
-from millstream.ops.query_status import RunWatcher
+from millstream.ops.query_status import RunTotals
 from millstream.runner.commands.run import run_models
 from support.runs import job_of
 
@@ -18,13 +18,13 @@ class Running:
     def __init__(self, also=()):
         self.events = []
         self._also = also
-        self.watcher = RunWatcher()
+        self.totals = RunTotals()
         self.stopping = threading.Event()
         self.error = None
         self._news = threading.Condition()
 
     def tell(self, event):
-        self.watcher.tell(event)
+        self.totals.tell(event)
         for tell in self._also:
             tell(event)
         with self._news:

@@ -89,7 +89,7 @@ def _run(common: CommonOptions, stopping: threading.Event, rate: float, page: Pa
     from millstream.cli.run_job import run_job
     from millstream.cli.traffic import chosen_generators
     from millstream.kafka.cluster import is_embedded
-    from millstream.ops.query_status import RunWatcher
+    from millstream.ops.query_status import RunTotals
 
     compiled, job, diagnostics = compiled_job(common, root_of(common), SelectionRequest(), StateOptions())
     target = job.project.target
@@ -100,7 +100,7 @@ def _run(common: CommonOptions, stopping: threading.Event, rate: float, page: Pa
     generators = chosen_generators(job.project, ())
     if not common.style.json:
         show_diagnostics(common.style, diagnostics, models_in(compiled))
-    watcher = RunWatcher()
+    totals = RunTotals()
 
     @contextmanager
     def served(progress: RunProgress) -> Iterator[Tell]:
@@ -127,7 +127,7 @@ def _run(common: CommonOptions, stopping: threading.Event, rate: float, page: Pa
             admin = stack.enter_context(connect_kafka(job.project))
             writers = stack.enter_context(registry_writers(job.project))
             rows = NewestRows(live_relations(job.project, compiled.manifest.nodes, admin, writers))
-            live = LivePage(job.project.settings.name, sources, watcher, rows)
+            live = LivePage(job.project.settings.name, sources, totals, rows)
             stack.enter_context(rows.reading())
             address = stack.enter_context(serve(live, drawn_lineage(site), folder, page.port))
             progress.show_page(address)
@@ -136,4 +136,4 @@ def _run(common: CommonOptions, stopping: threading.Event, rate: float, page: Pa
             stack.enter_context(traffic)
             yield live.tell
 
-    return run_job(common, compiled, job, diagnostics, watcher, stopping, served)
+    return run_job(common, compiled, job, diagnostics, totals, stopping, served)

@@ -78,18 +78,18 @@ def command(
     from millstream.cli.signals import stopping_well
     from millstream.ops.health import health_of
     from millstream.ops.metrics import RunIdentity
-    from millstream.ops.query_status import RunWatcher
+    from millstream.ops.query_status import RunTotals
     from millstream.ops.serving import serve_metrics
 
-    watcher, target = RunWatcher(), job.project.target
+    totals, target = RunTotals(), job.project.target
     identity = RunIdentity(job.project.settings.name, target.name)
 
     @contextmanager
     def served(progress: RunProgress) -> Iterator[None]:
-        probes = serve_metrics(watcher, host, port, health_of(target), identity) if port else nullcontext()
+        probes = serve_metrics(totals, host, port, health_of(target), identity) if port else nullcontext()
         with probes as address:
             progress.show_address(address)
             yield
 
     with stopping_well() as stopping:
-        return run_job(common, compiled, job, diagnostics, watcher, stopping, served)
+        return run_job(common, compiled, job, diagnostics, totals, stopping, served)

@@ -13,26 +13,26 @@ from msgspec.structs import replace
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from millstream.deploy.live.latency_limit import FIRST, BatchSizer, ObservedBatch, shared_out
 from millstream.engine.queries.batch_result import BatchResult
 from millstream.engine.queries.batch_scheduler import QueryTurn
-from millstream.engine.queries.batch_sizes import FIRST, BatchSizer, ObservedBatch, shared_out
 from millstream.engine.queries.start import QueryContext
 from millstream.engine.spark.jvm import own_class
 from millstream.queries.values import Query
-from millstream.sources.topic.spark import at_most, largest_batch
+from millstream.sources.topic.spark.batch_limits import largest_batch, with_limit
 
 
 class BatchSizing:
     """The sizes of one query's batches."""
 
     def __init__(self, latency: float, query: Query, context: QueryContext, turn: QueryTurn | None) -> None:
-        sources = {name: at_most(FIRST, options) for name, options in context.sources.items()}
+        sources = {name: with_limit(FIRST, options) for name, options in context.sources.items()}
         stores = replace(context.stores, ended=self._follow)
         self.context = replace(context, sources=sources, stores=stores)
         """Its context, with the limits of the first batch."""
         self.latency = latency
         self._turn = turn
-        self._pace = BatchSizer()
+        self._sizer = BatchSizer()
         limited = [read for read in query.topic_reads if not read.reads_all]
         self._topics = {read.stream: read.topics for read in limited}
         self._most = {read.stream: largest_batch(context.sources[read.relation]) for read in limited}
@@ -57,8 +57,8 @@ class BatchSizing:
         """Limit the next batch after the work of one, in the thread that asks for the next one."""
         waited = 0 if self._turn is None else self._turn.waited
         with self._lock:
-            self._pace.add(ObservedBatch(records, seconds + self._besides, waited))
-            shares = shared_out(self._pace.limit(self.latency), self._behind)
+            self._sizer.add(ObservedBatch(records, seconds + self._besides, waited))
+            shares = shared_out(self._sizer.limit(self.latency), self._behind)
         limits = {stream: min(n, self._most[stream] or n) for stream, n in shares.items()}
         # The first batch can end before the query's start has returned.
         if self._streaming is not None:

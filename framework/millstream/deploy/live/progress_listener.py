@@ -13,9 +13,9 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
-from millstream.engine.queries.batch_progress import batch_of
 from millstream.engine.queries.batch_result import BatchResult
 from millstream.engine.queries.row_tests import CountsByBatch
+from millstream.engine.queries.spark_progress import batch_of
 
 Event = BatchResult | Literal["idle", "ended"]
 """`idle`: there is nothing new to read. `ended` is the last event."""

@@ -105,7 +105,7 @@ class SupervisedQuery:
         self._at_one_moment = AtOneMoment(together, self._turn)
         self._gate = BatchGate(self._at_one_moment, self._turn.put_back if self._turn else lambda: None)
         self._turnstile: TurnTrigger | None = None
-        self._pacing: BatchSizing | None = None
+        self._batch_sizing: BatchSizing | None = None
         self._halted = False
         self._interruptible = False
         """No batch has begun without an end, and none will begin."""
@@ -147,8 +147,8 @@ class SupervisedQuery:
         service = engine.service(self.query)
         if self._turn is not None:
             self._turn.priority = service.priority
-        if self._pacing is not None and service.latency is not None:
-            self._pacing.latency = service.latency
+        if self._batch_sizing is not None and service.latency is not None:
+            self._batch_sizing.latency = service.latency
 
     def stop(self, deadline: float) -> None:
         """Stop it for good, after the batch that executes or at `deadline` of the monotonic clock.
@@ -320,7 +320,7 @@ class SupervisedQuery:
         self._together.enter(query.name, self._gate)
         listener.counted, self._raised = context.stores.counted, context.stores.raised
         self._checkpoint, self._again = context.checkpoint, context.stores.again
-        context = self._paced(query, context)
+        context = self._with_sizing(query, context)
         with self._lock:
             if self._stopping.is_set():
                 return None
@@ -334,8 +334,8 @@ class SupervisedQuery:
                     self._streaming = self._in_batches(query, context, listener, IntervalTrigger(DEFAULT))
                 case (IntervalTrigger() | RepeatedTrigger()) as chosen:
                     self._streaming = self._in_batches(query, context, listener, chosen)
-            if self._pacing is not None:
-                self._pacing.begin(self._streaming)
+            if self._batch_sizing is not None:
+                self._batch_sizing.begin(self._streaming)
             return self._streaming
 
     def _in_batches(
@@ -372,15 +372,15 @@ class SupervisedQuery:
 
         return replace(context, at_versions=at_versions, keep=keep)
 
-    def _paced(self, query: Query, context: QueryContext) -> QueryContext:
+    def _with_sizing(self, query: Query, context: QueryContext) -> QueryContext:
         """Limit the first batch, if a time is given for its results; a rebuild reads as much as it can."""
         latency = self._running.service(query).latency
         realtime = isinstance(self._trigger, RealTime) and not query.realtime
         if latency is None or realtime or self._rebuilds:
-            self._pacing = None
+            self._batch_sizing = None
             return context
-        self._pacing = BatchSizing(latency, query, context, self._turn)
-        return self._pacing.context
+        self._batch_sizing = BatchSizing(latency, query, context, self._turn)
+        return self._batch_sizing.context
 
     def _note(self) -> None:
         """Store how large the state is, for `state`, and how long batches take, for `explain`."""
@@ -415,8 +415,8 @@ class SupervisedQuery:
     def _handle(self, event: BatchResult | str) -> None:
         if isinstance(event, BatchResult):
             event = self._with_positions(event)
-            if self._pacing is not None:
-                self._pacing.note(event)
+            if self._batch_sizing is not None:
+                self._batch_sizing.note(event)
             self._failures = 0
             self.batches += bool(event.rows)
             self._commits.commit(self.query.name, offsets_in(event.read))

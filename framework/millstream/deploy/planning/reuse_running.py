@@ -33,7 +33,7 @@ from millstream.deploy.planning.standalone_verdicts import leaving_models, split
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec
 from millstream.plan.from_sql.plan import build_models
 from millstream.queries.lock import Lock, restart_groups
-from millstream.queries.plan import PhysicalPlan
+from millstream.queries.physical_plan import PhysicalPlan
 from millstream.queries.removed_models import is_former
 from millstream.queries.topology import (
     Topology,
@@ -82,10 +82,10 @@ def reuse_running_state(
     if not _must_keep(physical, running, intent, selected):
         return ReusedPlan(topology, physical, running)
     old = running_catalog(running.records.values())
-    return running_form(topology, physical, running, old, intent, selected=selected)
+    return plan_on_running(topology, physical, running, old, intent, selected=selected)
 
 
-def running_form(
+def plan_on_running(
     topology: Topology,
     physical: PhysicalPlan,
     running: Deployed,
@@ -116,7 +116,7 @@ def running_form(
     plan = _with_splits(written, plan, old, same, intent, selected)
     plan = _without_outdated(written, plan, intent, selected)
     removed = {name: _gone(before.records[name], record) for name, record in running.records.items()}
-    misfits = dict(_misfits(written, plan, old, same, intent))
+    misfits = dict(_models_that_prevent(written, plan, old, same, intent))
     return structs.replace(plan, misfits=misfits, removed=removed)
 
 
@@ -124,7 +124,7 @@ def _gone(before: QueryRecord, after: QueryRecord) -> tuple[NodeId, ...]:
     return tuple(model for model in before.stored if model not in after.stored)
 
 
-def _misfits(
+def _models_that_prevent(
     written: _Written, plan: ReusedPlan, old: Catalog, same: Mapping[NodeId, ModelSpec], intent: Intent
 ) -> Iterator[tuple[str, tuple[NodeId, ...]]]:
     """Yield the queries that an update refuses, with those of several models that don't fit."""

@@ -14,7 +14,7 @@ from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Output, TopicScan
 from millstream.plan.nodes.order import in_order
 from millstream.plan.traits import traits_of
-from millstream.queries.plan import PhysicalPlan
+from millstream.queries.physical_plan import PhysicalPlan
 from millstream.queries.query_cache import QueryCache
 from millstream.queries.topology import Topology, groups_of, physical_of, topology_of
 from millstream.queries.values import Query

@@ -30,8 +30,8 @@ from millstream.deploy.planning.stages import (
 )
 from millstream.deploy.stages.backfill import backfill_models
 from millstream.deploy.stages.compare import with_comparison
-from millstream.deploy.stages.dead_letters import with_dead_letters
 from millstream.deploy.stages.failed_models import leave_out, missing_from
+from millstream.deploy.stages.missing_dead_letters import with_dead_letters
 from millstream.deploy.stages.rebuild import begin_rebuild
 from millstream.deploy.stages.skipped_rows import without_earlier_rows
 from millstream.deploy.values import LeftOut

@@ -16,7 +16,7 @@ from millstream.deploy.checkpoints.pending_swap import PendingSwap
 from millstream.deploy.checkpoints.swap import begin_swap, forget_rebuild, settle_swap
 from millstream.deploy.engine import Engine
 from millstream.deploy.planning.records import new_record
-from millstream.deploy.stages.dead_letters import with_dead_letters
+from millstream.deploy.stages.missing_dead_letters import with_dead_letters
 from millstream.engine.queries.record_sizes import record_sizes
 from millstream.engine.queries.start import QueryContext
 from millstream.kafka.clients import admin_of

@@ -25,7 +25,7 @@ class BatchResult(Struct, frozen=True):
     """The number of available records of each topic that are not read yet."""
     watermark: str = ""
     late: int = 0
-    """Rows that arrived after their window had closed."""
+    """Rows that stateful operators dropped because they were older than the watermark."""
     state_rows: int = 0
     state_bytes: int = 0
     operators: tuple[OperatorState, ...] = ()

@@ -9,8 +9,8 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructField, StructType
 
 from millstream.core.expressions import quote_name
-from millstream.engine.queries.java_states import use_java_states
 from millstream.engine.queries.repeated_records import NO_MARK, mark_columns, marks_of
+from millstream.engine.spark.settings import use_java_states
 from millstream.plan.durations import duration_millis
 from millstream.queries.emit.fuse import unused_name
 from millstream.queries.emit.steps import DedupeView

@@ -134,7 +134,7 @@ class QueryResult(Struct, frozen=True):
     """What a table over tables did; None for other queries."""
     expired: tuple[StateRows, ...] = ()
     late: tuple[StateRows, ...] = ()
-    """Rows that were dropped because they were older than the watermark."""
+    """Rows that stateful operators dropped because they were older than the watermark."""
     duplicates: tuple[StateRows, ...] = ()
     """Rows that a dedupe dropped because their key came before."""
     left_out: dict[NodeId, Diagnostic] = {}

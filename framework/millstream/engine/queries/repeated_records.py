@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from millstream.core.expressions import quote_name
-from millstream.engine.queries.java_states import use_java_states
+from millstream.engine.spark.settings import use_java_states
 from millstream.queries.emit.steps import DedupeView
 from millstream.queries.values import OutputMode
 

@@ -10,7 +10,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import DoubleType, FloatType
 
 from millstream.core.expressions import quote_name
-from millstream.engine.queries.java_states import use_java_states
+from millstream.engine.spark.settings import use_java_states
 from millstream.plan.nodes import VERSION_PLACE
 from millstream.queries.emit.fuse import unused_name
 from millstream.queries.emit.steps import TemporalView

@@ -42,6 +42,13 @@ def use_rocksdb(session: SparkSession) -> None:
         session.conf.set(name, value)
 
 
+def use_java_states(session: SparkSession) -> None:
+    """Set the state store of processors in Java, and types that keep what passes Java as it is."""
+    use_rocksdb(session)
+    # Java's older types for dates have another calendar.
+    session.conf.set("spark.sql.datetime.java8API.enabled", "true")
+
+
 def state_settings(query: Query, catalog: Catalog) -> dict[str, str]:
     """Return the state store of a query, and its memory limit."""
     settings = {**store_settings(store_of(query, catalog)), CHAINS: str(query.chained).lower()}

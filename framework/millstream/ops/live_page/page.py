@@ -9,20 +9,18 @@ from millstream.core.node_id import NodeId
 from millstream.deploy.values import BatchCompleted, Event, QueryFailed, QueryRunning, SetupStep, TopicEnds
 from millstream.ops.live_page.rows import NewestRows
 from millstream.ops.live_page.values import ShownQuery, ShownRun
-from millstream.ops.query_status import QueryStatus, RunWatcher
+from millstream.ops.query_status import QueryStatus, RunTotals
 from millstream.ops.rates import RecentRates
 
 
 class LivePage:
     """The current state of a run, for the page's script."""
 
-    def __init__(
-        self, project: str, sources: dict[NodeId, str], watcher: RunWatcher, rows: NewestRows
-    ) -> None:
+    def __init__(self, project: str, sources: dict[NodeId, str], totals: RunTotals, rows: NewestRows) -> None:
         """Show a project; `sources` has the topics of its sources, by their ids."""
         self._project = project
         self._sources = sources
-        self._watcher = watcher
+        self._totals = totals
         self._rows = rows
         self._lock = threading.Lock()
         self._began = time.monotonic()
@@ -65,7 +63,7 @@ class LivePage:
         self._ended = True
 
     def shown(self) -> ShownRun:
-        seen, now = self._watcher.all(), time.monotonic()
+        seen, now = self._totals.all(), time.monotonic()
         rows = self._rows.shown()
         with self._lock:
             stage = ", ".join(

@@ -41,11 +41,11 @@ from millstream.deploy.stages.prepare import prepare_query
 from millstream.deploy.stages.rebuild import swap_rebuilt
 from millstream.deploy.stages.replace_range import replace_ranges
 from millstream.deploy.values import Job, LeftOut, QueryProgress, QueryStarted, RunEnded, Tell
-from millstream.engine.queries.batch_progress import batch_of
 from millstream.engine.queries.failures import is_slow_start
 from millstream.engine.queries.query_results import QueryResult, RecordCounts, rows_of_states, sum_of_states
 from millstream.engine.queries.row_tests import CountsByBatch
 from millstream.engine.queries.shared_reads import SharedRead
+from millstream.engine.queries.spark_progress import batch_of
 from millstream.engine.queries.start import start_query
 from millstream.queries.values import Query
 from millstream.results.run_results import RunResults, TableChanges
@@ -57,7 +57,7 @@ from millstream.runner.commands.model_results import (
     single_writer_topics,
 )
 from millstream.runner.commands.read_together import shared_reads, side_by_side
-from millstream.runner.commands.watch import BatchProgress, watch_query
+from millstream.runner.commands.watch import CompletedBatches, watch_query
 from millstream.sources.positions import records_by_relation
 
 AT_ONCE = 2
@@ -205,7 +205,7 @@ class _Try:
     """What one attempt to run a query has done, also if it failed."""
 
     def __init__(self, query: Query) -> None:
-        self.seen = BatchProgress({read.stream: read.relation for read in query.topic_reads})
+        self.seen = CompletedBatches({read.stream: read.relation for read in query.topic_reads})
         self.counts = RecordCounts()
         self.changes = TableChanges()
         self.checkpoint = ""

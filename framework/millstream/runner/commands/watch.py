@@ -10,9 +10,9 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.core.node_id import NodeId
-from millstream.engine.queries.batch_progress import records_of_topics, state_of
 from millstream.engine.queries.counts import Observed, observe_counts, sum_counts
 from millstream.engine.queries.query_results import RecordCounts
+from millstream.engine.queries.spark_progress import records_of_topics, state_of
 from millstream.results.state_sizes import RestoredState, last_restored
 
 _INTERVAL = 0.25
@@ -27,7 +27,7 @@ class _Rows(NamedTuple):
     duplicates: int
 
 
-class BatchProgress:
+class CompletedBatches:
     """What the completed batches of a query have read, and left out.
 
     `relations` has the relation of each topic. Spark drops the oldest batches of a long query, so they are
@@ -91,7 +91,7 @@ class BatchProgress:
         return records
 
 
-def watch_query(query: StreamingQuery, seen: BatchProgress, report: Callable[[int], None]) -> None:
+def watch_query(query: StreamingQuery, seen: CompletedBatches, report: Callable[[int], None]) -> None:
     """Wait for a query's end, and report how many rows it has read."""
     try:
         while not query.awaitTermination(_INTERVAL):  # type: ignore[arg-type]  # fractions are allowed

@@ -41,7 +41,7 @@ from millstream.queries.emit.steps import in_steps
 from millstream.queries.emit.walk import EmitOptions
 from millstream.queries.format_functions import decoding_calls
 from millstream.queries.maintaining import maintaining_functions
-from millstream.queries.plan import physical_plan
+from millstream.queries.physical_plan import physical_plan
 from millstream.queries.references import reference_outputs
 from millstream.queries.topology import hints_of, physical_settings, written_plan
 from millstream.queries.values import ChangesRead, SourceRead, StaticRead, StreamRead, TopicRead

@@ -26,12 +26,12 @@ from millstream.core.node_id import NodeId
 from millstream.engine.python import functions
 from millstream.engine.queries import counts as counting
 from millstream.engine.queries import maintained
-from millstream.engine.queries.batch_progress import state_of
 from millstream.engine.queries.deletions import newest_requests, not_requested, requests_of
 from millstream.engine.queries.differences import STORED
 from millstream.engine.queries.failures import reporting_spark_errors
 from millstream.engine.queries.newest_rows import latest_rows
 from millstream.engine.queries.seeds import view_seed
+from millstream.engine.queries.spark_progress import state_of
 from millstream.engine.queries.start import make_view
 from millstream.engine.queries.versions import version_differences
 from millstream.plan.nodes import Column

@@ -19,7 +19,7 @@ from millstream.plan.optimizer.rule_selection import select_rules, switched_off
 from millstream.plan.optimizer.rules import RULES
 from millstream.plan.optimizer.rules.bypass_topics import bypass_topics
 from millstream.plan.traits import Traits, traits_of
-from millstream.queries.plan import physical_plan
+from millstream.queries.physical_plan import physical_plan
 from millstream.queries.references import reference_outputs
 from millstream.queries.topology import hints_of, physical_settings
 from millstream.queries.values import Query

@@ -10,44 +10,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
-from millstream.plan.durations import duration_millis
 from millstream.queries.values import TopicRead
+from millstream.sources.topic.spark.batch_limits import BATCH_LIMITS, limits_without_effect
 
 Ranges = Mapping[int, tuple[int, int]]
 """The first offset of each partition, and the offset after the last."""
-_LARGEST = "maxOffsetsPerTrigger"
-_WAITING = _SMALLEST, _PATIENCE = "minOffsetsPerTrigger", "maxTriggerDelay"
-_SIZES = (_LARGEST, *_WAITING)
 OLDEST = "oldest of "
 """The prefix of an observation's name: when the oldest record of a batch arrived in its topic."""
-
-
-def size_options(options: Mapping[str, Any]) -> dict[str, str]:
-    """Return Spark's options for the number of a topic's records in a batch."""
-    limits = {_LARGEST: options.get("max_rows_per_trigger"), _SMALLEST: options.get("min_rows_per_trigger")}
-    if delay := options.get("max_trigger_delay"):
-        limits[_PATIENCE] = f"{duration_millis(delay)}ms"
-    return {name: str(value) for name, value in limits.items() if value is not None}
-
-
-def largest_batch(options: Mapping[str, str]) -> int | None:
-    """Return how many records a batch reads at most, by Spark's options of a topic."""
-    return int(options[_LARGEST]) if _LARGEST in options else None
-
-
-def at_most(records: int, options: Mapping[str, str]) -> dict[str, str]:
-    """Return Spark's options of a topic with a limit, unless theirs is lower."""
-    return {**options, _LARGEST: str(min(records, largest_batch(options) or records))}
-
-
-def _ignored_sizes(trigger: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the options of `size_options` that don't apply to a trigger.
-
-    With `availableNow`, a minimum size would leave the last records unread; real-time mode has no batches.
-    """
-    if "processingTime" in trigger:
-        return ()
-    return _WAITING if "availableNow" in trigger else _SIZES
 
 
 class Host(Protocol):
@@ -83,7 +52,7 @@ def read_stream(
 
     `timed` observes when the oldest record of a batch arrived.
     """
-    without = _SIZES if source.reads_all else _ignored_sizes(trigger)
+    without = BATCH_LIMITS if source.reads_all else limits_without_effect(trigger)
     options = {name: value for name, value in options.items() if name not in without}
     headers = source.headers or (host is not None and host.headers)
     reader = session.readStream.options(**options).option("subscribe", ",".join(source.topics))
@@ -107,7 +76,9 @@ def read_ranges(
 ) -> None:
     """Read the records of topics between two offsets of each partition, as a batch."""
     parts = ranges if history is None else {source.stream: history.in_topic(ranges[source.stream])}
-    batch_options = {name: v for name, v in options.items() if not name.startswith(("starting", *_SIZES))}
+    batch_options = {
+        name: v for name, v in options.items() if not name.startswith(("starting", *BATCH_LIMITS))
+    }
     starts, stops = ({t: {n: ends[i] for n, ends in parts[t].items()} for t in source.topics} for i in (0, 1))
     batch_options |= {"startingOffsets": offsets_of(starts), "endingOffsets": offsets_of(stops)}
     reader = (

@@ -44,6 +44,7 @@ def batch_of(progress: StreamingQueryProgress, counted: CountsByBatch) -> BatchR
         records=records_of_topics(progress),
         behind=behind,
         watermark=progress.eventTime.get("watermark", ""),
+        # Spark's figure, also for Millstream's own processors.
         late=sum(state.numRowsDroppedByWatermark for state in states),
         state_rows=sum(state.numRowsTotal for state in states),
         state_bytes=sum(state.memoryUsedBytes for state in states),

@@ -34,7 +34,7 @@ from millstream.plan.walk import filtered_rows
 from millstream.queries.meanings import ColumnMeanings, digest_text
 
 
-class FilterDigests:
+class RowDigests:
     """Identifies rows by a digest of everything that decides which of them pass; each node has one digest."""
 
     def __init__(self, roots: Mapping[NodeId, Node], meanings: ColumnMeanings) -> None:
