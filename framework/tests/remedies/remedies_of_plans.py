@@ -15,6 +15,8 @@ COUNTED = [
     ({"c": [{"user_id": "a", "n": 2}]}, [{"n": 1, "users": 1}, {"n": 2, "users": 1}]),
 ]
 DELETING = f"{{{{ config(materialized='table', order_by='at', delete_when='amount < 0', delete_by='user_id') }}}} select user_id, amount, at {E}"
+WINDOWS = f"select user_id, window(at, '1 day') as w, count(*) as n from {EVENTS} group by user_id, window(at, '1 day')"
+ON_CLOSE, ONCE = "; or set emit='on_close'", "each window gives its row once, when no more rows can come"
 SINK = "{{ config(materialized='sink') }} "
 NEAR = "e.at between h.seen - interval 1 hour and h.seen + interval 1 hour"
 HIT = {"visitor": "a", "path": "/", "seen": A["at"]}
@@ -110,6 +112,13 @@ CASES = {
     "groups in a table without a key": case("MS518", "materialized", "set config(unique_key='user_id'): it keeps the newest row per key", f"{{{{ config(materialized='table', {OK}) }}}} select user_id, count(*) as n {E} group by user_id",
         {"'table'": "'table', unique_key='user_id'"},
         [({"events": [A, B]}, [{"user_id": "a", "n": 1}, {"user_id": "b", "n": 1}]), ({"events": [A]}, [{"user_id": "a", "n": 2}])]),
+    "windows in a table without a key": case("MS518", "materialized", f"set config(unique_key=['user_id', 'w']): it keeps the newest row per key{ON_CLOSE}: {ONCE}", f"{{{{ config(materialized='table') }}}} {WINDOWS}",
+        {"'table'": "'table', emit='on_close'"},
+        [({"events": [A, A]}, []), ({"events": [LATER]}, [{"user_id": "a", "n": 2}])]),
+    "windows in a topic without a key": case("MS518", "materialized", f"set config(key=['user_id', 'w']): a reader keeps the newest row per key{ON_CLOSE}: {ONCE}", f"{{{{ config(materialized='sink') }}}} {WINDOWS}",
+        {"'sink'": "'sink', emit='on_close'"}),
+    "windows without a watermark in a table without a key": case("MS518", "materialized", "set config(unique_key=['user_id', 'w']): it keeps the newest row per key", f"{{{{ config(materialized='table', {OK}) }}}} {WINDOWS}".replace(EVENTS, PLAIN),
+        {"'table'": "'table', unique_key=['user_id', 'w']"}),
     "one row without a key": case("MS518", "materialized", "select a constant as its key: select 'all' as id, … and config(key='id'): a reader keeps the newest row per key", f"{{{{ config(materialized='sink', {OK}) }}}} select count(*) as n {E}",
         {"materialized='sink'": "materialized='sink', key='id'", "select count": "select 'all' as id, count"},
         [({"events": [A, B]}, [{"id": "all", "n": 2}]), ({"events": [A]}, [{"id": "all", "n": 3}])]),

@@ -11,7 +11,8 @@ from millstream.plan.from_sql.builder import Builder
 from millstream.plan.from_sql.scope import identity_items
 from millstream.plan.keys import expression_value
 from millstream.plan.nodes import Aggregate, Filter, Lookup, Node, Project, Repartition, Watermark
-from millstream.plan.traits import Traits, known_columns
+from millstream.plan.nodes.order import in_order
+from millstream.plan.traits import NotIncrementalError, Traits, known_columns
 from millstream.sql.substitution import can_substitute, substitute_columns
 from millstream.sql.trees import column_that_is_null
 
@@ -40,6 +41,7 @@ def checked_keys(builder: Builder, root: Node, otherwise: str = "") -> Node:
         message = f"{name} gets {row} again when it changes, but has no {option}"
         keeper = "it" if stored.table is not None else "a reader"
         remedy = f"{'set ' if traits.keys else ''}{key}: {keeper} keeps the newest row per key"
+        remedy += _on_close(builder, root)
         builder.report_error("MS518", message, remedy, option="materialized")
         return root
     reason = _local_time_error(builder, root, traits)
@@ -72,6 +74,21 @@ def checked_keys(builder: Builder, root: Node, otherwise: str = "") -> Node:
         models=root.models,
     )
     return builder.check(project, None)
+
+
+def _on_close(builder: Builder, root: Node) -> str:
+    """Return the remedy for windows whose rows would each come once if they came when the windows close."""
+    copies: dict[int, Node] = {}
+    for node in in_order((root,)):
+        inputs = [copies[id(below)] for below in node.inputs]
+        copy = node.with_inputs(*inputs) if inputs else node
+        copies[id(node)] = replace(copy, emit="on_close") if isinstance(copy, Aggregate) else copy
+    try:
+        closed = builder.traits.of(copies[id(root)])
+    except NotIncrementalError:
+        return ""
+    remedy = "; or set emit='on_close': each window gives its row once, when no more rows can come"
+    return remedy if closed.mode == "append" else ""
 
 
 def _check_appended(builder: Builder, table: Table) -> None:
