@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from millstream.cli.options import CommonOptions
-from millstream.cli.remedies import TargetOptions, for_target
+from millstream.cli.remedies import RepeatedOptions, with_options
 from millstream.cli.review_output import statistics_of
 from millstream.core.encoding import to_msgpack
 
@@ -109,7 +109,7 @@ def _saved_version(running: Deployed) -> ReviewedVersion | None:
         return None  # written by another version of Millstream
 
 
-def summarize_deployment(deployment: DeploymentReview, target: TargetOptions) -> str:
+def summarize_deployment(deployment: DeploymentReview, target: RepeatedOptions) -> str:
     """Say in a few sentences what an apply would do; commands are for the target."""
     from millstream.review.deployment import sent_before
 
@@ -117,13 +117,13 @@ def summarize_deployment(deployment: DeploymentReview, target: TargetOptions) ->
         return "Nothing runs on this target yet. All models start from the beginning of their topics."
     queries = _summarize_queries(deployment)
     if deployment.leftovers:
-        command = for_target("millstream clean --orphans", target)
+        command = with_options("millstream clean --orphans", target)
         queries += (
             f"\nLeft over of models removed earlier: {', '.join(deployment.leftovers)}. To remove: {command}"
         )
     if not (sinks := sent_before(deployment.review)):
         return queries
-    command = for_target(f"millstream build --rebuild {' '.join(sinks)}", target)
+    command = with_options(f"millstream build --rebuild {' '.join(sinks)}", target)
     return f"{queries}\nRecords that {', '.join(sinks)} sent before stay; to send all again: {command}"
 
 

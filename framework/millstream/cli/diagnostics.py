@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from millstream.cli.remedies import NO_TARGET, TargetOptions, for_target
+from millstream.cli.remedies import NO_OPTIONS, RepeatedOptions, with_options
 from millstream.core.diagnostic_text import DiagnosticPart, diagnostic_lines
 from millstream.core.errors import Diagnostic
 from millstream.core.text import FileText, Location
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-def render_diagnostic(diagnostic: Diagnostic, width: int = 80, target: TargetOptions = NO_TARGET) -> Text:
+def render_diagnostic(diagnostic: Diagnostic, width: int = 80, target: RepeatedOptions = NO_OPTIONS) -> Text:
     """Render a diagnostic in color, with its remedy for a command's target."""
     from rich.text import Text
 
@@ -33,7 +33,7 @@ def render_diagnostic(diagnostic: Diagnostic, width: int = 80, target: TargetOpt
         "help": "bold green",
         "text": "",
     }
-    shown = msgspec.structs.replace(diagnostic, help=for_target(diagnostic.help, target))
+    shown = msgspec.structs.replace(diagnostic, help=with_options(diagnostic.help, target))
     lines = (
         Text.assemble(*((text, styles[part]) for text, part in line))
         for line in diagnostic_lines(shown, width)
@@ -76,14 +76,14 @@ def count_of(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def as_data(diagnostic: Diagnostic, target: TargetOptions = NO_TARGET) -> dict[str, Any]:
+def as_data(diagnostic: Diagnostic, target: RepeatedOptions = NO_OPTIONS) -> dict[str, Any]:
     """Return a diagnostic as in --output json."""
     return {
         "code": diagnostic.code,
         "severity": diagnostic.severity,
         "message": diagnostic.message,
         **_location_data(diagnostic.location),
-        "help": for_target(diagnostic.help, target),
+        "help": with_options(diagnostic.help, target),
         "notes": [{"message": note.message, **_location_data(note.location)} for note in diagnostic.notes],
         "line_text": diagnostic.line,
     }

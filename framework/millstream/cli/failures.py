@@ -15,7 +15,7 @@ from millstream.cli import dbt
 from millstream.cli.registry import COMMANDS
 
 if TYPE_CHECKING:
-    from millstream.cli.remedies import TargetOptions
+    from millstream.cli.remedies import RepeatedOptions
     from millstream.core.errors import Diagnostic
 
 INTERRUPTED = 130
@@ -75,7 +75,7 @@ def _report(diagnostics: "Sequence[Diagnostic]", arguments: Sequence[str]) -> in
     from millstream.cli.output import OutputStyle, print_result
 
     try:
-        code = print_result(OutputStyle(*style_of(arguments), _target_of(arguments)), diagnostics)
+        code = print_result(OutputStyle(*style_of(arguments), repeated_in(arguments)), diagnostics)
         sys.stdout.flush()
     except OSError:
         # The usual stream can't be written: try one line on stderr, and return the exit code.
@@ -103,15 +103,15 @@ def style_of(arguments: Sequence[str]) -> tuple[bool, bool, bool]:
     return json, color, "--quiet" in arguments or "-q" in arguments
 
 
-def _target_of(arguments: Sequence[str]) -> "TargetOptions":
-    """Find --target and --environment in arguments."""
-    from millstream.cli.remedies import target_options
+def repeated_in(arguments: Sequence[str]) -> "RepeatedOptions":
+    """Find the options that commands in remedies need, too, in arguments."""
+    from millstream.cli.remedies import FLAGS, repeated_options
 
-    options: dict[str, str | None] = {"--target": os.environ.get("MILLSTREAM_TARGET")}
+    options: dict[str, object] = {"--target": os.environ.get("MILLSTREAM_TARGET")}
     for name, value in pairwise([*arguments, ""]):
         option, equals, text = name.partition("=")
-        options[_LONG.get(option, option)] = text if equals else value
-    return target_options(options["--target"], options.get("--environment"))
+        options[_LONG.get(option, option)] = option in FLAGS or (text if equals else value)
+    return repeated_options(options)
 
 
 def _usage(error: click.ClickException) -> "tuple[Diagnostic]":

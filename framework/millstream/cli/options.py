@@ -16,7 +16,7 @@ from msgspec import Struct
 from millstream.cli.complete import complete_accepted, complete_selector
 from millstream.cli.multi_value_options import ACCEPTED, SELECTOR
 from millstream.cli.output import OutputStyle
-from millstream.cli.remedies import target_options
+from millstream.cli.remedies import repeated_options
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 COMMON = (
@@ -186,7 +186,7 @@ def cli_command(
                 output == "json",
                 not no_color and not os.environ.get("NO_COLOR"),
                 quiet,
-                target_options(common["target"], common["environment"]),
+                repeated_options(given_options(click.get_current_context())),
             )
             strict = arguments.pop("strict_env", True)
             return function(
@@ -197,6 +197,11 @@ def cli_command(
         return click.command(name, cls=kind, epilog=epilog)(_with(wrapped, options))
 
     return decorate
+
+
+def given_options(context: click.Context) -> dict[str, object]:
+    """Return the options of a command by their long names."""
+    return {max(p.opts, key=len): context.params.get(p.name or "") for p in context.command.params}
 
 
 def selection_options(function: Function) -> Function:

@@ -12,7 +12,7 @@ import click
 import msgspec
 from msgspec import Struct
 
-from millstream.cli.remedies import NO_TARGET, TargetOptions
+from millstream.cli.remedies import NO_OPTIONS, RepeatedOptions
 from millstream.core.errors import Diagnostic
 from millstream.core.text import DIRECTIONS
 
@@ -31,7 +31,7 @@ class OutputStyle(Struct, frozen=True):
     json: bool = False
     color: bool = True
     quiet: bool = False
-    target: TargetOptions = NO_TARGET
+    target: RepeatedOptions = NO_OPTIONS
     """The options of the command that name its target, for commands in remedies."""
 
 

@@ -11,13 +11,13 @@ from msgspec import structs
 
 from millstream.cli.options import CommonOptions
 from millstream.cli.project import project_of
-from millstream.cli.remedies import for_target
+from millstream.cli.remedies import with_options
 from millstream.project.settings import read_settings
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from millstream.cli.remedies import TargetOptions
+    from millstream.cli.remedies import RepeatedOptions
     from millstream.review.rebuild_cost import ReplayFigures
     from millstream.review.values import QueryChange, Review
     from millstream.review.version import ReviewedVersion
@@ -66,7 +66,7 @@ def statistics_of(
         return with_topic_facts(admin, stats, stats.topics)
 
 
-def format_review(review: Review, output: str, target: TargetOptions) -> tuple[dict[str, Any], str | Text]:
+def format_review(review: Review, output: str, target: RepeatedOptions) -> tuple[dict[str, Any], str | Text]:
     """Return the review for programs and for people, with commands for the target."""
     review = structs.replace(review, queries=tuple(_for_target(query, target) for query in review.queries))
     if output == "json":
@@ -80,10 +80,10 @@ def format_review(review: Review, output: str, target: TargetOptions) -> tuple[d
     return {}, _text(review)
 
 
-def _for_target(query: QueryChange, target: TargetOptions) -> QueryChange:
+def _for_target(query: QueryChange, target: RepeatedOptions) -> QueryChange:
     if (replay := query.replay) is not None:
-        replay = structs.replace(replay, command=for_target(replay.command, target))
-    return structs.replace(query, command=for_target(query.command, target), replay=replay)
+        replay = structs.replace(replay, command=with_options(replay.command, target))
+    return structs.replace(query, command=with_options(query.command, target), replay=replay)
 
 
 _STYLES = {"title": "bold", "bad": "red", "warning": "yellow", "good": "green", "quiet": "dim"}

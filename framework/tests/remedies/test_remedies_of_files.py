@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 from support.sql_plans import project
 
-from millstream.cli.remedies import for_target, target_options
+from millstream.cli.commands import build
+from millstream.cli.failures import repeated_in
+from millstream.cli.options import given_options
+from millstream.cli.remedies import RepeatedOptions, repeated_options, with_options
 from millstream.compile import compile_project
 from millstream.deploy.checkpoints.environments import missing_environment
 from millstream.project.names import Environment
@@ -41,18 +44,46 @@ def test_a_column_that_can_be_null_fits_a_required_field_with_either_remedy(tmp_
 
 
 @pytest.mark.parametrize(
-    ("options", "command"),
+    ("given", "command"),
     [
-        (target_options(None, "alice"), "`millstream apply -e alice`"),
-        (target_options("live", "alice"), "`millstream apply -t live -e alice`"),
-        (target_options("staging", None), "`millstream apply -t staging`"),
+        ({"--environment": "alice"}, "`millstream apply -e alice`"),
+        ({"--target": "live", "--environment": "alice"}, "`millstream apply -t live -e alice`"),
+        ({"--target": "staging", "--from": "2026-01-01"}, "`millstream apply -t staging`"),
+        ({"--vars": "{day: 1}"}, "`millstream apply --vars '{day: 1}'`"),
     ],
 )
-def test_the_command_that_creates_an_environment_names_it_once(options, command):
+def test_the_command_that_creates_an_environment_names_it_once(given, command):
     environment = Environment("alice", "shop")
     (diagnostic,) = missing_environment(environment, Target("shop", "live", {})).diagnostics
-    assert command in for_target(diagnostic.help, options)
+    assert command in with_options(diagnostic.help, repeated_options(given))
     assert "--environment" not in diagnostic.help
+
+
+RANGE = ["--from", "2026-01-01", "--to", "2026-01-02 12:00", "--accept-fewer-rows", "--no-tests"]
+ELSEWHERE = ["--project-dir", "shop", "--profiles-dir", "secret", "--vars", "{day: 1}"]
+
+
+def test_a_command_that_goes_on_does_what_the_refused_one_did(tmp_path, monkeypatch):
+    monkeypatch.delenv("MILLSTREAM_TARGET", raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "secret").mkdir()
+    context = build.command.make_context("build", [*ELSEWHERE, *RANGE])
+    options = repeated_options(given_options(context))
+    assert repeated_in(["build", *ELSEWHERE, *RANGE]) == options
+    written = " --project-dir shop --profiles-dir secret --vars '{day: 1}'"
+    builds = " --from 2026-01-01 --to '2026-01-02 12:00' --accept-fewer-rows --no-tests"
+    assert options == RepeatedOptions(project=written, build=builds)
+    refused = "continue with millstream build --accept stored:a --select a, or rebuild: millstream apply"
+    assert with_options(refused, options) == (
+        f"continue with millstream build{written}{builds} --accept stored:a --select a, "
+        f"or rebuild: millstream apply{written}"
+    )
+    rebuild = "millstream build --rebuild a+"
+    assert with_options(rebuild, options) == f"millstream build{written} --rebuild a+"
+    assert with_options("millstream apply --accept-differences", options).endswith(
+        f"{written} --accept-differences"
+    )
 
 
 @pytest.mark.parametrize(
