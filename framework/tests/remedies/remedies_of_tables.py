@@ -11,10 +11,12 @@ TABLE = f"{{{{ config(materialized='table', unique_key='KEY', {OK}) }}}} "
 COUNTS = f"{{{{ config({OK}) }}}} select user_id, count(*) as n {E} group by user_id"
 STORED = f"{{{{ config(materialized='table', unique_key='user_id', {OK}) }}}} select user_id, count(*) as n {E} group by user_id"
 USERS = TABLE.replace("KEY", "user_id") + f"select user_id, amount {E}"
-IN_FULL = "; or set config(refresh='full'): each change computes all rows, and stores the differences"
+FULL = "set config(refresh='full'): each change computes all rows, and stores the differences"
+IN_FULL, IF_UNIQUE = f"; or {FULL}", f"; or, if no two rows have the same sk, {FULL}"
 SURROGATE = (
     TABLE.replace("KEY", "sk") + "select concat(user_id, amount) as sk, user_id, amount from {{ ref('a') }}"
 )
+TWO_KEYS = TABLE.replace("'KEY'", "['user_id', 'amount']") + "select user_id, amount from {{ ref('a') }}"
 FOUR = (
     "select c0.user_id, c1.n from {{ ref('c0') }} as c0 join {{ ref('c1') }} as c1 on c0.user_id = c1.user_id"
 )
@@ -25,8 +27,10 @@ def case(code, under, remedy, sql, *edit, **more):
 
 
 TABLE_CASES = {
-    "a surrogate key with a value that changes": case("MS518", "unique_key", "use these columns: config(unique_key='user_id')" + IN_FULL, SURROGATE, "unique_key", "refresh='full', unique_key", models={"a": USERS}),
-    "a surrogate key without the columns behind it": case("MS511", "select", "also select user_id: a changed row replaces the one with the same key" + IN_FULL, SURROGATE.replace("user_id, amount from", "amount from"), "unique_key", "refresh='full', unique_key", models={"a": USERS}),
+    "a surrogate key with a value that changes": case("MS518", "unique_key", "use these columns: config(unique_key='user_id')" + IF_UNIQUE, SURROGATE, "unique_key", "refresh='full', unique_key", models={"a": USERS}),
+    "a key of more columns than identify a row": case("MS518", "unique_key", "use these columns: config(unique_key='user_id')" + IN_FULL, TWO_KEYS, "unique_key", "refresh='full', unique_key", models={"a": USERS}),
+    "a key that several rows have": case("MS518", "unique_key", "use these columns: config(unique_key='user_id')", TWO_KEYS.replace("['user_id', 'amount']", "'amount'"), "'amount'", "'user_id'", models={"a": USERS}),
+    "a surrogate key without the columns behind it": case("MS511", "select", "also select user_id: a changed row replaces the one with the same key" + IF_UNIQUE, SURROGATE.replace("user_id, amount from", "amount from"), "unique_key", "refresh='full', unique_key", models={"a": USERS}),
     "a right join that keeps what changes": case("MS513", "ref('c')", "store that side as a table (materialized='table'), and write a left join from the stream to it", f"{{{{ config({OK}) }}}} select h.visitor, c.n {H} as h right join {{{{ ref('c') }}}} as c on c.user_id = h.visitor", "right join", "left join", models={"c": COUNTS}, added={"c": STORED}),
     "a semi join that keeps what changes": case("MS513", "source('shop', 'hits')", "store that side as a table (materialized='table'), and write an inner join from the stream to it", f"{{{{ config({OK}) }}}} select c.user_id from {{{{ ref('c') }}}} as c left semi join {{{{ source('shop', 'hits') }}}} as h on c.user_id = h.visitor", "left semi join", "join", models={"c": COUNTS}, added={"c": STORED}),
     "a semi join that keeps a table": case("MS513", "source('shop', 'hits')", "write an inner join from the stream to the table", f"{{{{ config({OK}) }}}} select c.user_id from {{{{ ref('c') }}}} as c left semi join {{{{ source('shop', 'hits') }}}} as h on c.user_id = h.visitor", "left semi join", "join", models={"c": STORED}),

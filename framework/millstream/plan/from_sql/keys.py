@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec.structs import replace
 
 from millstream.core.expressions import Expression, Ref, column_expression
@@ -16,11 +18,14 @@ from millstream.plan.traits import NotIncrementalError, Traits, known_columns
 from millstream.sql.substitution import can_substitute, substitute_columns
 from millstream.sql.trees import column_that_is_null
 
+_Enough = Literal["exact", "determined", "read"]
+"""What the keys must be: exactly what identifies the rows, or more than that, or maybe more."""
 
-def checked_keys(builder: Builder, root: Node, otherwise: str = "") -> Node:
+
+def checked_keys(builder: Builder, root: Node, *, in_full: bool = False) -> Node:
     """Return the model's relation with the keys of its output, and report errors in them.
 
-    `otherwise` is what else helps if the keys don't identify the rows.
+    `in_full` says whether all rows can be computed with each change, which only needs unique keys.
     """
     spec = builder.spec
     stored = spec.materialization
@@ -60,7 +65,11 @@ def checked_keys(builder: Builder, root: Node, otherwise: str = "") -> Node:
         if not _never_null(builder) >= (assumed := frozenset(key.lower() for key in spec.given_keys)):
             tested = _key_error(builder, root, spec.given_keys, traits.keys, assumed) is None
             remedy += _TESTED.format(", ".join(spec.given_keys)) if tested else ""
-        builder.report_error("MS518", message, remedy + otherwise, option=option)
+        if in_full and _key_error(builder, root, spec.given_keys, traits.keys, enough="determined") is None:
+            remedy += OR_IN_FULL
+        elif in_full and _key_error(builder, root, spec.given_keys, traits.keys, enough="read") is None:
+            remedy += in_full_if_unique(spec.given_keys)
+        builder.report_error("MS518", message, remedy, option=option)
         return root
     if _same(spec.given_keys, traits.keys):
         return root
@@ -103,6 +112,15 @@ def _check_appended(builder: Builder, table: Table) -> None:
         builder.report_error("MS518", message, remedy, option=name)
 
 
+OR_IN_FULL = "; or set config(refresh='full'): each change computes all rows, and stores the differences"
+
+
+def in_full_if_unique(keys: tuple[str, ...]) -> str:
+    """Return a remedy for keys that may be unique: the table checks that when it computes rows (MS857)."""
+    how = f"; or, if no two rows have the same {', '.join(keys)}, set config(refresh='full')"
+    return how + OR_IN_FULL.partition("')")[2]
+
+
 _DELETED = "; or set delete_by to the columns whose rows it deletes, and order_by to a time"
 
 
@@ -143,11 +161,12 @@ def _key_error(
     keys: tuple[str, ...],
     identifying: tuple[str, ...],
     assumed: frozenset[str] = frozenset(),
+    enough: _Enough = "exact",
 ) -> str | None:
     """Return why keys do not identify rows ("" without a further reason); None if they do.
 
     Columns in `assumed` are taken to be never NULL, besides those that data tests require. Keys must
-    determine exactly the columns that identify the rows where they come from.
+    determine exactly the columns that identify the rows where they come from, unless more is `enough`.
     """
     expressions = {
         key.lower(): root.column(key).expression
@@ -160,7 +179,7 @@ def _key_error(
             case Project():
                 if node.keys and not _same(node.keys, keys):
                     return _covers(
-                        builder, node, expressions, keys, {key.lower() for key in node.keys}, assumed
+                        builder, node, expressions, keys, {key.lower() for key in node.keys}, assumed, enough
                     )
                 if not all(
                     can_substitute(expression, node.definitions) for expression in expressions.values()
@@ -187,7 +206,7 @@ def _key_error(
                 pass
             case Aggregate():
                 return _covers(
-                    builder, node, expressions, keys, {key.name.lower() for key in node.keys}, assumed
+                    builder, node, expressions, keys, {key.name.lower() for key in node.keys}, assumed, enough
                 )
             case _:
                 upstream = {
@@ -195,7 +214,7 @@ def _key_error(
                     for key in identifying
                     if (expression := expressions[key.lower()]).column
                 }
-                return _covers(builder, node, expressions, keys, upstream, assumed)
+                return _covers(builder, node, expressions, keys, upstream, assumed, enough)
         (node, *_) = node.inputs
 
 
@@ -206,8 +225,9 @@ def _covers(
     keys: tuple[str, ...],
     identifying: set[str],
     assumed: frozenset[str],
+    enough: _Enough,
 ) -> str | None:
-    """Return which key column loses information; None if exactly these are read."""
+    """Return which key column loses information; None if exactly these are read, or `enough`."""
     read: set[str] = set()
     known_from_keys: set[str] = set()
     reasons: list[str] = []
@@ -224,7 +244,12 @@ def _covers(
         known_from_keys |= value.columns
         if value.why and expression.columns:
             reasons.append(value.why)
-    if read == identifying == known_from_keys:
+    is_enough = {
+        "exact": read == identifying == known_from_keys,
+        "determined": identifying <= known_from_keys,
+        "read": identifying <= read,
+    }
+    if is_enough[enough]:
         return None
     return next(iter(reasons), "") if read == identifying else ""
 

@@ -56,10 +56,6 @@ def _are_seeds(relations: Sequence[NodeId]) -> bool:
     return all(relation.kind == "seed" for relation in relations)
 
 
-OR_IN_FULL = "; or set config(refresh='full'): each change computes all rows, and stores the differences"
-"""What also helps a table over tables whose changed rows have no key of their own."""
-
-
 AS_TABLE = (
     "make this view a table, config(materialized='table', unique_key=…) with the columns that identify its "
     "rows, or a CTE of the table that reads it"

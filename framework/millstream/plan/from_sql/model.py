@@ -13,10 +13,9 @@ from millstream.outputs.registry import Materialization
 from millstream.plan.from_sql.catalog import DedupeSpec, ModelSpec, PlanDiagnostic
 from millstream.plan.from_sql.event_times import check_event_times
 from millstream.plan.from_sql.forms import check_forms
-from millstream.plan.from_sql.keys import checked_keys
+from millstream.plan.from_sql.keys import checked_keys, in_full_if_unique
 from millstream.plan.from_sql.maintaining import (
     AS_TABLE,
-    OR_IN_FULL,
     as_cte,
     build_maintained,
     can_be_maintained,
@@ -155,8 +154,7 @@ class ModelBuilder:
         if not self.diagnostics:
             self._check_streams(root)
         if not self.diagnostics:
-            in_full = OR_IN_FULL if can_be_maintained(self.spec, self.around) else ""
-            root = checked_keys(self, root, in_full)
+            root = checked_keys(self, root, in_full=can_be_maintained(self.spec, self.around))
         if not self.diagnostics:
             check_event_times(self, root, self.stateful_steps)
         if not self.diagnostics:
@@ -312,8 +310,9 @@ class ModelBuilder:
         together = any(form.kind in {"grouping", "distinct"} for form in self.spec.query.forms)
         if error.code in {"MS510", "MS511"} and together and is_view_over_tables(self.spec, self.around):
             return AS_TABLE
-        if isinstance(error, KeyLostError) and can_be_maintained(self.spec, self.around):
-            return error.remedy + OR_IN_FULL
+        keys = self.spec.given_keys
+        if isinstance(error, KeyLostError) and keys and can_be_maintained(self.spec, self.around):
+            return error.remedy + in_full_if_unique(keys)
         return error.remedy
 
     def _check_clocks(self, node: Node) -> None:
