@@ -55,11 +55,14 @@ def build(shop, spark, **options):
 
 
 def test_each_bad_line_is_one_letter_and_is_repaired_in_a_new_file(shop, first_spark):
-    shop.write("models/lake.yml", LAKE.replace("FORMAT", f"json{DEAD_LETTER}"))
+    shop.write("models/lake.yml", LAKE.replace("FORMAT", f"json{DEAD_LETTER}").replace("dead_letter", "skip"))
     shop.model("orders", MODEL)
     shop.model("sums", SUMS)
     bad = good(2).replace("2.5", '"much"')
     write_lines(shop, "one.json", good(1), "", bad, "{")
+    assert build(shop, first_spark) == {}
+    # Lines that were skipped become letters once these are wanted.
+    shop.write("models/lake.yml", LAKE.replace("FORMAT", f"json{DEAD_LETTER}"))
     assert build(shop, first_spark) == {NodeId("source", "lake.orders"): 2}
     assert sorted(rows_of(shop)) == [1]
     first = letters(shop)
@@ -68,6 +71,14 @@ def test_each_bad_line_is_one_letter_and_is_repaired_in_a_new_file(shop, first_s
         ("one.json", 4): "{",
     }
     assert "field amount" in first["one.json", 3][1]
+    # Equal lines have each their own number, also in a file of several megabytes, which two tasks read.
+    many = [good(5)] * 100_000
+    write_lines(shop, "equal.json", good(1), "no", good(4), "no", "{", "no", *many, "no", "no")
+    assert build(shop, first_spark) == {NodeId("source", "lake.orders"): 6}
+    equal = {place: value for place, (value, _) in letters(shop).items() if place[0] == "equal.json"}
+    assert equal == {("equal.json", n): b"{" if n == 5 else b"no" for n in (2, 4, 5, 6, 100_007, 100_008)}
+    (shop.root / "data/orders/equal.json").unlink()
+    first = letters(shop)
     # What is new is sent; what was sent is not sent again, also by a rebuild.
     write_lines(shop, "two.json", good(3), "no JSON")
     build(shop, first_spark)

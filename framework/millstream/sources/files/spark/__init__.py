@@ -22,6 +22,7 @@ from millstream.sources.positions import Range
 from millstream.sources.spark import fail_without_values, fields_of
 
 _OF_FILES = "_metadata.file_path as _file", "_metadata.file_modification_time as _modified"
+_START = "_metadata.file_block_start as _start"
 _NEVER = "36500d"
 """Spark would leave out files that are a week older than another one, also if they are new in the folder."""
 
@@ -35,7 +36,7 @@ class Folder(Struct, frozen=True):
         return self._typed(self._streamed())
 
     def bad_lines(self) -> DataFrame:
-        return undecodable_lines(self._streamed(), self.source, self._fields)
+        return undecodable_lines(self._streamed(_START), self.source, self._fields)
 
     def after(self, position: FilesPosition, /) -> DataFrame:
         addresses = self._addresses(position.files)
@@ -77,11 +78,11 @@ class Folder(Struct, frozen=True):
         escaped = "".join(f"\\{c}" if c in "[]{}\\*?" else c for c in folder)
         return f"{escaped}/{pattern}" if pattern else escaped
 
-    def _streamed(self) -> DataFrame:
+    def _streamed(self, *columns: str) -> DataFrame:
         reader = self.session.readStream.option("maxFileAge", _NEVER)
         if limit := self.source.options.get("max_files"):
             reader = reader.option("maxFilesPerTrigger", limit)
-        return self._placed(self._load(reader))
+        return self._placed(self._load(reader), *columns)
 
     def _batch(self) -> DataFrame:
         """Return the files of now; Spark refuses to read none."""
@@ -100,9 +101,10 @@ class Folder(Struct, frozen=True):
         reader = reader.option("recursiveFileLookup", "true").schema(schema)
         return reader.format("text" if self._has_lines else self._format).load(self._path)
 
-    def _placed(self, rows: DataFrame) -> DataFrame:
-        """Return rows with the place of each, or lines as bytes."""
-        return rows.selectExpr("cast(value as binary) as line" if self._has_lines else "*", *_OF_FILES)
+    def _placed(self, rows: DataFrame, *columns: str) -> DataFrame:
+        """Return rows with the place of each, or lines as bytes; `columns` are more of its place."""
+        line = "cast(value as binary) as line" if self._has_lines else "*"
+        return rows.selectExpr(line, *_OF_FILES, *columns)
 
     def _typed(self, rows: DataFrame) -> DataFrame:
         return decode_lines(rows, self.source, self._fields) if self._has_lines else self._checked(rows)

@@ -52,17 +52,20 @@ def decode_lines(rows: DataFrame, source: RowSource, fields: Sequence[Field]) ->
 
 
 def undecodable_lines(rows: DataFrame, source: RowSource, fields: Sequence[Field]) -> DataFrame:
-    """Return the lines that can't be decoded, each with its file, its number and the reason."""
+    """Return the lines that can't be decoded, each with its file, its number and the reason.
+
+    `rows` also have `_start`, the first byte of the block of the file that Spark reads a line in.
+    """
     decoded = _decoder(source, fields)
     rows = _values(rows, source, fields)
     if not decoded.rows:
         bad = rows.where(_sql(("not ", *decoded.good)) if decoded.good else "false")
         reason = _sql(decoded.why) if decoded.why else "''"
     else:
-        rows = rows.selectExpr("struct(line, _file) as _place", _sql(("inline(", *decoded.rows, ")")))
-        bad = rows.where(f"{BAD} is not null").selectExpr("*", "_place.line", "_place._file")
+        rows = rows.selectExpr("struct(line, _file, _start) as _place", _sql(("inline(", *decoded.rows, ")")))
+        bad = rows.where(f"{BAD} is not null").selectExpr("*", "_place.*")
         reason = f"{BAD}[0].reason" if decoded.required else _sql(decoded.why)
-    placed = bad.selectExpr("line", f"{reason} as reason", "file_place(_file, line) as place")
+    placed = bad.selectExpr("line", f"{reason} as reason", "next_file_place(_file, line, _start) as place")
     return placed.selectExpr(
         "line",
         "regexp_replace(place, '^file |, line [0-9]+$', '') as file",
@@ -106,7 +109,7 @@ def _with_values(rows: DataFrame, encoding: Encoding, columns: Sequence[str]) ->
         return rows.selectExpr("*", "line as value")
     arguments = ", ".join(sql_literal(text) for text in (options["delimiter"], options["quote"], *columns))
     rows = rows.selectExpr("*", f"file_header(_file, {arguments}) as header").where("line <> header")
-    return rows.selectExpr("line", "_file", "_modified", "concat(header, X'0A', line) as value")
+    return rows.selectExpr("*", "concat(header, X'0A', line) as value").drop("header")
 
 
 def _required(decoded: DecodedSql) -> tuple[Piece, ...]:

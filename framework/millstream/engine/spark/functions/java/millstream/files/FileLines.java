@@ -1,12 +1,11 @@
 package millstream.files;
 
 import java.io.IOException;
-import java.io.InputStream;
 import java.net.URI;
 import java.util.Arrays;
 import millstream.spark.HadoopSettings;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.io.Text;
 import org.apache.hadoop.io.compress.CompressionCodec;
@@ -46,6 +45,55 @@ public final class FileLines {
     return 0;
   }
 
+  /**
+   * The numbers of some lines of files in the order in which they are, so that equal lines have
+   * each their own. Only the place of the last one is remembered: no file stays open.
+   */
+  static final class Numbers {
+    private String address = "";
+    private long block;
+    private int number;
+    private long end;
+
+    /**
+     * Returns the number of the next line with some bytes, in the block of the file that begins at
+     * a byte; if the file was changed, that of the first one, as {@link FileLines#number}.
+     */
+    int next(String file, byte[] text, long start) {
+      if (!file.equals(address) || start != block) {
+        address = file;
+        block = start;
+        number = 0;
+        end = 0;
+      }
+      try {
+        Configuration configuration = HadoopSettings.settings();
+        boolean plain = codec(path(file), configuration) == null;
+        int seen = plain ? number : 0;
+        long position = plain ? end : 0;
+        try (LineReader lines = open(file, position)) {
+          Text line = new Text();
+          for (int read = lines.readLine(line); read > 0; read = lines.readLine(line)) {
+            long began = position;
+            position += read;
+            seen++;
+            // A reader of a block leaves the line at its first byte to that of the block before.
+            boolean before = plain && start > 0 && began <= start;
+            byte[] bytes = seen == 1 ? withoutMark(line.copyBytes()) : line.copyBytes();
+            if (seen > number && !before && Arrays.equals(bytes, text)) {
+              number = seen;
+              end = position;
+              return seen;
+            }
+          }
+        }
+      } catch (IOException error) {
+        return 0;
+      }
+      return number(file, text);
+    }
+  }
+
   /** Returns the path of an address as Spark's column {@code _metadata.file_path} has it. */
   static Path path(String address) {
     return new Path(URI.create(address));
@@ -58,12 +106,20 @@ public final class FileLines {
   }
 
   private static LineReader open(String address) throws IOException {
+    return open(address, 0);
+  }
+
+  private static LineReader open(String address, long position) throws IOException {
     Configuration configuration = HadoopSettings.settings();
     Path path = path(address);
-    FileSystem files = path.getFileSystem(configuration);
-    InputStream input = files.open(path);
-    CompressionCodec codec = new CompressionCodecFactory(configuration).getCodec(path);
+    FSDataInputStream input = path.getFileSystem(configuration).open(path);
+    input.seek(position);
+    CompressionCodec codec = codec(path, configuration);
     return new LineReader(codec == null ? input : codec.createInputStream(input), configuration);
+  }
+
+  private static CompressionCodec codec(Path path, Configuration configuration) {
+    return new CompressionCodecFactory(configuration).getCodec(path);
   }
 
   private static byte[] withoutMark(byte[] line) {

@@ -15,7 +15,10 @@ public final class FilePlace implements ScalarFunction<UTF8String> {
 
   /** Returns the file and the number of the line. */
   public static String of(String file, byte[] line) {
-    int number = FileLines.number(file, line);
+    return shown(file, FileLines.number(file, line));
+  }
+
+  static String shown(String file, int number) {
     return "file " + FileLines.shown(file) + (number > 0 ? ", line " + number : "");
   }
 

@@ -28,6 +28,7 @@ import millstream.codecs.xml.XmlFormat;
 import millstream.files.FileColumns;
 import millstream.files.FileHeader;
 import millstream.files.FilePlace;
+import millstream.files.NextFilePlace;
 import millstream.rows.Ages;
 import millstream.rows.BadReason;
 import millstream.rows.Gather;
@@ -189,6 +190,12 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
         arguments ->
             V2ExpressionUtils.resolveScalarFunction(
                 new FilePlace(), seq(arguments.get(0), arguments.get(1))));
+    add(
+        session,
+        "next_file_place",
+        arguments ->
+            V2ExpressionUtils.resolveScalarFunction(
+                new NextFilePlace(), seq(arguments.get(0), arguments.get(1), arguments.get(2))));
     add(
         session,
         "has_file_columns",
