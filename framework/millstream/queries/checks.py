@@ -20,7 +20,7 @@ from millstream.core.expressions import (
 from millstream.core.node_id import NodeId
 from millstream.core.types import BOOLEAN, STRING
 from millstream.plan.nodes import Output, RowCheck
-from millstream.queries.dead_letters import MODEL, REASON, TIMESTAMP_HEADER, skipped_row
+from millstream.queries.dead_letters import MODEL, REASON, skipped_row, time_header
 from millstream.queries.emit.draft import RECORD, Draft
 from millstream.queries.emit.text import Reads, SelectWriter
 from millstream.queries.measures import measure_rows
@@ -203,10 +203,7 @@ def _as_letters(rejected: Draft, output: Output, reason: tuple[Piece, ...] = ())
 def _time_header(record_rows: Draft) -> tuple[Piece, ...]:
     """Return the header with the time that the record of a row would have had."""
     time = record_rows.items.get("timestamp")
-    if time is None:
-        return ()
-    text = ("cast(cast(", *time.pieces, " as string) as binary)")
-    return (f"named_struct('key', '{TIMESTAMP_HEADER}', 'value', ", *text, "), ")
+    return () if time is None else time_header(time.pieces)
 
 
 def _stop(

@@ -62,11 +62,11 @@ def _dead_letter(
     Several sources of one topic each send their own dead letter of a record; `source` distinguishes them.
     Headers of the record that have names of Millstream's are left out: they would say another origin.
     """
-    origin = ("topic", "partition", "offset", "timestamp")
     pieces: list[Piece] = ["concat(", *foreign_headers((record, ".headers")), ", array("]
-    for name in origin:
-        pieces += [f"named_struct('key', 'millstream.{name}', 'value', cast(cast(", record]
+    for header, name in ((TOPIC, "topic"), (PARTITION, "partition"), (OFFSET, "offset")):
+        pieces += [f"named_struct('key', '{header}', 'value', cast(cast(", record]
         pieces.append(f".{name} as string) as binary)), ")
+    pieces += time_header((record, ".timestamp"))
     for header, value in ((SOURCE, source), (MODEL, model)):
         if value:
             pieces.append(
@@ -82,6 +82,12 @@ def _dead_letter(
         "headers": Expression(join_pieces(pieces), HEADERS, atomic=True),
     }
     return replace(trunk, items=items, where=(Expression(where, BOOLEAN),), deleted=None)
+
+
+def time_header(time: tuple[Piece, ...]) -> tuple[Piece, ...]:
+    """Return the header with the time of a record, in the zone of the target and with its offset."""
+    text = ("date_format(", *time, ", 'yyyy-MM-dd HH:mm:ss.SSSxxx')")
+    return (f"named_struct('key', '{TIMESTAMP_HEADER}', 'value', cast(", *text, " as binary)), ")
 
 
 def skipped_row(trunk: Draft, whose: str, conditions: Sequence[Expression]) -> Draft:

@@ -36,7 +36,7 @@ class RecordOrigin(Struct, frozen=True):
     partition: int
     offset: int
     timestamp: str
-    """In the time zone of the target. In a recreated topic, another record has the same offset."""
+    """With its offset from UTC. In a recreated topic, another record has the same offset."""
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}-{self.offset}@{self.timestamp}"
