@@ -12,9 +12,12 @@ from millstream.core.node_id import NodeId
 from millstream.project.folders import local_path, place_of
 from millstream.project.names import Environment
 from millstream.project.values import Target
+from millstream.stores.files import Files
 
 REFERENCES = "_sources"
 """The folder of reference topics."""
+RECORDS = "_millstream"
+"""A folder next to those of tables: readers of a table find nothing but its rows in its folder."""
 
 
 class TableFolder(Struct, frozen=True):
@@ -31,6 +34,13 @@ class TableFolder(Struct, frozen=True):
     def written(self, relation: NodeId) -> str:
         """Return the folder of a table to write, which in an environment is never one of production."""
         return _in(self.path, relation)
+
+
+def tables_in(files: Files, folder: str) -> list[str]:
+    """Return the names of the tables and stored reference topics in a folder of tables."""
+    names = set(files.names(folder))
+    references = files.names(f"{folder}/{REFERENCES}") if REFERENCES in names else ()
+    return sorted({*names, *references} - {REFERENCES, RECORDS})
 
 
 def writable_folder(path: str, option: str, code: str) -> str:

@@ -23,6 +23,7 @@ from millstream.project.folders import checkpoints_of, folder_in, own_folder
 from millstream.project.names import Environment, environment_in, is_environments
 from millstream.project.values import Project, Target
 from millstream.stores.files import Files
+from millstream.stores.folders import tables_in
 from millstream.stores.local import LocalTables, all_local_tables
 
 
@@ -71,8 +72,8 @@ def environment_contents(project: Project, admin: Admin, name: str) -> Environme
     for store, stored in _opened_stores(target, root):
         if stored is None:
             tables += store.names()
-        elif names := stored.names(store.folder):
-            tables += sorted(names)
+        elif stored.names(store.folder):
+            tables += tables_in(stored, store.folder)
             folders.append(store.folder)
     folders += [str(target_folder)] if target_folder.is_dir() else []
     return EnvironmentContents(

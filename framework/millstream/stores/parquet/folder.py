@@ -7,10 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from millstream.project.values import Target
-from millstream.stores.folders import TableFolder, table_folder
-
-_RECORDS = "_millstream"
-"""A folder next to those of tables: readers of a table find nothing but its rows in its folder."""
+from millstream.stores.folders import RECORDS, TableFolder, table_folder
 
 
 class ParquetTable(Struct, frozen=True):
@@ -25,7 +22,7 @@ class ParquetTable(Struct, frozen=True):
     @property
     def records(self) -> str:
         """The folder of what Millstream records of the table, and of files that are not part of it yet."""
-        return self.within(f"{_RECORDS}/{self.name}")
+        return self.within(f"{RECORDS}/{self.name}")
 
     @property
     def record(self) -> str:
