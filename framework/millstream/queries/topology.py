@@ -96,6 +96,11 @@ def read_hints(compiled: Compiled) -> ModelHints:
     return from_msgpack(compiled.catalog, _CatalogHints).hints
 
 
+def with_ancestors(catalog: Catalog, models: frozenset[NodeId]) -> Catalog:
+    """Return a catalog reduced to some models."""
+    return replace(catalog, models={id_: spec for id_, spec in catalog.models.items() if id_ in models})
+
+
 def written_plan(catalog: Catalog) -> Plan:
     """Return the plan as written; the compiler has already reported its errors."""
     return written_models(catalog).plan

@@ -1,14 +1,19 @@
 """`millstream show`: a table, topics, a seed, and what is computed."""
 
+import json
 import os
 import subprocess
 import sys
+from datetime import datetime, timezone
 
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 from support.broker import lend
 from support.runs import create_topics, send
+
+from millstream.core.node_id import NodeId
+from millstream.results.run_results import ModelResult, RunResults, write_results
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs flock")
 
@@ -35,6 +40,8 @@ sources:
         "where c.kind <> 'bot'\n"
     ),
     "models/out.sql": "{{ config(materialized='sink', key='user') }}\nselect user, id, kind from {{ ref('seen') }}\n",
+    "models/raw.sql": "{{ config(materialized='table') }}\nselect user, id, at from {{ ref('seen') }}\n",
+    "models/timeless.sql": "{{ config(materialized='table') }}\nselect user, id from {{ ref('seen') }}\n",
     "models/totals.sql": (
         "{{ config(materialized='table', unique_key='user') }}\n"
         "select user, count(*) as n from {{ ref('seen') }} group by user\n"
@@ -63,6 +70,16 @@ def filled(tmp_path_factory, broker_server):
         },
     )
     write_deltalake(root / ".millstream/local/tables/totals", pa.table({"user": ["ann"], "n": [3]}))
+    hours = [1, 3, None, 2]
+    raw = {
+        "user": ["ann"] * 4,
+        "id": hours,
+        "at": [h and datetime(2026, 7, 1, h, tzinfo=timezone.utc) for h in hours],
+    }
+    write_deltalake(root / ".millstream/local/tables/raw", pa.table(raw))
+    write_deltalake(
+        root / ".millstream/local/tables/timeless", pa.table({"user": ["ann", "bob"], "id": [1, 2]})
+    )
     return root
 
 
@@ -72,6 +89,38 @@ def show(run, filled):
         return run("show", "--project-dir", str(filled), *arguments)
 
     return call
+
+
+def test_an_append_only_table_has_the_newest_rows(show):
+    rows = json.loads(show("raw", "--limit", "3", "--output", "json").out)["rows"]
+    assert [row["id"] for row in rows] == [3, 2, 1]
+    rows = json.loads(show("timeless", "--limit", "1", "--output", "json").out)["rows"]
+    assert rows == [{"user": "ann", "id": 1}]
+
+
+def results_of(status, message):
+    """Return the results of a build of `totals`, as `build` writes them."""
+    result = ModelResult(NodeId("model", "totals"), status, "totals", message=message)
+    return RunResults("build", "shop", "local", "2026-07-01T12:00:00Z", 1.0, (result,))
+
+
+def test_a_table_whose_build_failed_says_so(show, run, filled):
+    query = ("query", "--project-dir", str(filled), "select * from totals")
+    try:
+        for status, word in (("error", "failed"), ("skipped", "was skipped")):
+            write_results(filled / "target", results_of(status, "a value is not a number"))
+            for result in (show("totals"), run(*query)):
+                assert (result.code, result.out) == (0, "user  n\n────  ─\nann   3\n")
+                assert f"MS615]: the last build of 'totals' {word}" in result.err
+                assert "a value is not a number" in result.err
+                assert "--select +totals" in result.err
+            (diagnostic,) = json.loads(run(*query, "--output", "json").out)["diagnostics"]
+            assert (diagnostic["code"], diagnostic["severity"]) == ("MS615", "warning")
+        assert "MS615" not in show("raw").err
+        write_results(filled / "target", results_of("success", ""))
+        assert "MS615" not in show("totals").err
+    finally:
+        (filled / "target/run_results.json").unlink()
 
 
 def test_a_table_has_the_rows_that_are_stored(show):

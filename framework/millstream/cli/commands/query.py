@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from zoneinfo import ZoneInfo
 
 import click
 
 from millstream.cli import result_values
-from millstream.cli.diagnostics import count_of
+from millstream.cli.diagnostics import as_data, count_of
 from millstream.cli.environments import defer_as_built
+from millstream.cli.failed_builds import failed_builds
 from millstream.cli.options import CommonOptions, cli_command
-from millstream.cli.output import print_json, say_parts, terminal_escaper, terminal_width
+from millstream.cli.output import print_json, say_parts, show_diagnostics, terminal_escaper, terminal_width
 from millstream.cli.project import compile_for, project_of, root_of, target_of
+from millstream.core.errors import Diagnostic
 from millstream.stores.query import StoredProject, run_query
-from millstream.stores.tables.relations import relations_in
+from millstream.stores.tables.relations import named_tables, relations_in
 from millstream.stores.tables.values import Answer
 
 SHOWN = 100
@@ -53,14 +56,22 @@ def command(common: CommonOptions, *, sql: str, limit: int | None) -> int:
     nodes = compiled.manifest.nodes
     stored = StoredProject(root, target, relations_in(nodes.values()), lambda: project_of(common, root).seeds)
     bound = SHOWN if limit is None and common.output == "text" else limit
-    return show_answer(common, run_query(sql, stored, bound), ZoneInfo(stored.zone))
+    answer = run_query(sql, stored, bound)
+    read = [table.id for table in named_tables(sql, stored.relations)]
+    return show_answer(common, answer, ZoneInfo(stored.zone), [*failed_builds(root, target, read)])
 
 
-def show_answer(common: CommonOptions, result: Answer, zone: ZoneInfo) -> int:
+def show_answer(
+    common: CommonOptions, result: Answer, zone: ZoneInfo, warnings: Sequence[Diagnostic] = ()
+) -> int:
     if common.style.json:
         records = result_values.to_objects(result.columns, result.rows, zone)
-        print_json({"diagnostics": [], "columns": result.columns, "rows": records, "more": result.more})
+        diagnostics = [as_data(warning, common.style.target) for warning in warnings]
+        print_json(
+            {"diagnostics": diagnostics, "columns": result.columns, "rows": records, "more": result.more}
+        )
         return 0
+    show_diagnostics(common.style, warnings)
     if common.output == "csv":
         click.echo(terminal_escaper(sys.stdout)(result_values.format_csv(result.columns, result.rows, zone)))
         return 0

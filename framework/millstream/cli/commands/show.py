@@ -11,6 +11,7 @@ from msgspec import structs
 
 from millstream.cli.commands import query
 from millstream.cli.environments import defer_as_built
+from millstream.cli.failed_builds import failed_builds
 from millstream.cli.jar_progress import jar_progress
 from millstream.cli.options import CommonOptions, cli_command
 from millstream.cli.project import compile_for, end_if_invalid, project_of, root_of, target_of
@@ -51,10 +52,11 @@ _LAST = 10_000
 def command(common: CommonOptions, *, name: str, limit: int, compute: bool, last: int) -> int:
     """Show the newest rows of a model, source or seed.
 
-    For a table, the rows as stored; for a sink or a topic, the newest records, decoded; for other sources,
-    rows that Spark reads. A view is not stored: Spark computes it over the newest records of the topics it
-    reads. Nothing is written or committed. A computed aggregate covers the records that were read, up to the
-    end.
+    For a table, the rows as stored, the newest ones if they have a time: `order_by`, the start of a window,
+    the event time, or a date or time in `partition_by`; for a sink or a topic, the newest records, decoded;
+    for other sources, rows that Spark reads. A view is not stored: Spark computes it over the newest records
+    of the topics it reads. Nothing is written or committed. A computed aggregate covers the records that were
+    read, up to the end.
     """
     root = root_of(common)
     compiled, target = defer_as_built(root, compile_for(common, root), target_of(common, root))
@@ -65,6 +67,7 @@ def command(common: CommonOptions, *, name: str, limit: int, compute: bool, last
         kind = "seed" if relation.kind == "seed" else "source"
         raise click.UsageError(f"--compute needs a model; '{relation.name}' is a {kind}")
     output = relation.stored
+    warnings: list[Diagnostic] = []
     if compute or (output is not None and not (output.stored_as and output.readable)):
         # Only the model's ancestors need to be valid, but a plan covers the whole project.
         end_if_invalid(common, compiled)
@@ -73,9 +76,11 @@ def command(common: CommonOptions, *, name: str, limit: int, compute: bool, last
         rows = _compute(common, root, compiled, target, relation, limit, last)
     elif not relation.at_rest:
         rows = _records(common, root, compiled.manifest.nodes, target, relation, limit)
+        warnings += failed_builds(root, target, [relation.id])
     else:
-        rows = run_query(_sql(relation), stored, limit)
-    return query.show_answer(common, rows, ZoneInfo(stored.zone))
+        rows = run_query(_sql(relation, _time(compiled, relation)), stored, limit)
+        warnings += failed_builds(root, target, [relation.id])
+    return query.show_answer(common, rows, ZoneInfo(stored.zone), warnings)
 
 
 def find_relation(name: str, relations: dict[str, StoredRelation]) -> StoredRelation:
@@ -95,13 +100,30 @@ def find_relation(name: str, relations: dict[str, StoredRelation]) -> StoredRela
     raise MillstreamError(Diagnostic("MS705", f"there is no model, source or seed '{name}'", None, remedy))
 
 
-def _sql(relation: StoredRelation) -> str:
-    """Return a query of all rows, the newest first if a table declares `order_by`."""
-    order = relation.options.get("order_by") if relation.stored is not None else None
-    columns = {name.lower(): name for name, _ in relation.columns}
-    column = columns.get(order.lower()) if isinstance(order, str) else None
-    by = f' order by "{column}" desc' if column else ""
+def _sql(relation: StoredRelation, time: str | None) -> str:
+    """Return a query of all rows, the newest first if they have a time."""
+    by = f' order by "{time}" is null, "{time}" desc' if time else ""
     return f"select * from {relation.name}{by}"  # noqa: S608 - a relation of the project
+
+
+def _time(compiled: Compiled, relation: StoredRelation) -> str | None:
+    """Return the column with the time of a table's rows; only a valid project says which one that is."""
+    if relation.stored is None:
+        return None
+    order = relation.options.get("order_by")
+    if isinstance(order, str):
+        return next((name for name, _ in relation.columns if name.lower() == order.lower()), None)
+    if not compiled.catalog:
+        return None
+    from millstream.compile.graph import build_graph
+    from millstream.plan.range_columns import range_column
+    from millstream.queries.topology import read_catalog, with_ancestors, written_plan
+
+    needed = build_graph(compiled.manifest.nodes).ancestors(relation.id) | {relation.id}
+    plan = written_plan(with_ancestors(read_catalog(compiled), frozenset(needed)))
+    (output,) = (output for output in plan.outputs if output.model == relation.id)
+    column = range_column(output)
+    return column.name if column is not None else None
 
 
 def _records(
@@ -142,13 +164,12 @@ def _compute(
     from millstream.kafka.connection import connect_kafka
     from millstream.kafka.topic_patterns import match_catalog
     from millstream.project.folders import target_folder
-    from millstream.queries.topology import read_catalog
+    from millstream.queries.topology import read_catalog, with_ancestors
     from millstream.runner.samples.compute import (
         SampleRequest,
         compute_rows,
         source_rows,
         spark_for,
-        with_ancestors,
     )
 
     project = structs.replace(project_of(common, root), target=target)

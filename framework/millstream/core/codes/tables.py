@@ -12,6 +12,10 @@ MS842 A query names an unknown table
 MS843 A table has not been built
     The project has the table, but it has not been built on this target yet, or not since it has a column that
     a query reads. Build it.
+MS615 The last build of a model failed
+    A command shows what a model has stored, and the last `build` or `apply` of it failed, or was skipped
+    because a model that it reads or a unit test failed. So the rows are those from before: none, if it was
+    never built. `millstream run` does not count as a build.
 MS844 A query names something that is not a table
     Views are not stored, and topics are in Kafka: use `show` and `consume` to see their rows. Only state
     tables, reference topics and seeds can be queried.

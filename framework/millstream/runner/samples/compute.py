@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 from pyspark.sql import DataFrame, SparkSession
 
 from millstream.core.errors import Diagnostic, MillstreamError
@@ -206,11 +205,6 @@ def _at_rest(session: SparkSession, read: StaticRead, question: SampleRequest) -
         view_seed(session, read.view, question.project, question.project.seeds[name])
         return
     Tables(session, question.project, question.catalog).view(session, read)
-
-
-def with_ancestors(catalog: Catalog, models: frozenset[NodeId]) -> Catalog:
-    """Return a catalog reduced to some models."""
-    return replace(catalog, models={id_: spec for id_, spec in catalog.models.items() if id_ in models})
 
 
 @contextmanager

@@ -30,6 +30,7 @@ from millstream.project.values import Project
 from millstream.queries.emit.steps import in_steps
 from millstream.queries.emit.walk import EmitOptions
 from millstream.queries.format_functions import decoding_calls
+from millstream.queries.topology import with_ancestors
 from millstream.queries.values import StaticRead, TopicRead
 from millstream.queries.view_names import Views, source_reads
 from millstream.runner.samples.compute import (
@@ -37,7 +38,6 @@ from millstream.runner.samples.compute import (
     first_shown,
     model_frame,
     read_records,
-    with_ancestors,
 )
 from millstream.sources.spark import spark_source
 
