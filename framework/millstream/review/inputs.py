@@ -14,7 +14,7 @@ from millstream.review.edited_lines import edited_lines
 from millstream.review.readers import ColumnReaders
 from millstream.review.values import NodeChange, Part, Status
 from millstream.review.version import ReviewedVersion
-from millstream.review.wording import options_sentences, topic_sentences
+from millstream.review.wording import left_out_sentences, options_sentences, topic_sentences
 from millstream.sameness.leaves import columns_of_topic
 
 Pair = tuple[ColumnReaders, ColumnReaders]
@@ -50,6 +50,7 @@ def _sources(old: ReviewedVersion, new: ReviewedVersion, readers: Pair) -> Itera
                         what.append(f"finds {names} elsewhere in records, or reads it differently")
                 case one, other:
                     what += _derived(one, other)
+                    what += left_out_sentences(was.config, now.config)
         if columns or what:
             parts: tuple[Part, ...] = ("body",) if what else ()
             parts += ("contract",) if columns else ()

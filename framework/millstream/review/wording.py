@@ -156,6 +156,23 @@ def topic_sentences(old: TopicSpec, new: TopicSpec) -> list[str]:
     )
 
 
+def left_out_sentences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    """Say what becomes of what was left out of files or tables before: each is read once.
+
+    Of a topic, the edit of `on_bad_record` changes the rows.
+    """
+    was, now = (str(config.get("on_bad_record") or "fail") for config in (old, new))
+    if was not in {now, "fail"}:
+        before = "were skipped" if was == "skip" else "are dead letters"
+        yield {
+            "fail": f"lines that {before} stay left out, and would stop a rebuild",
+            "skip": f"lines that {before} stay so",
+            "dead_letter": "lines that were skipped become dead letters, too, if their files still exist",
+        }[now]
+    if old.get("skip_changes") and not new.get("skip_changes"):
+        yield "versions that were skipped stay left out, and would stop a rebuild"
+
+
 def _repeats(topic: TopicSpec) -> str:
     return "dropped" if topic.deduplicate else "read"
 
