@@ -36,14 +36,14 @@ class RepeatedOptions(Struct, frozen=True):
 NO_OPTIONS = RepeatedOptions()
 
 
-def repeated_options(given: Mapping[str, object]) -> RepeatedOptions:
+def repeated_options(values: Mapping[str, object]) -> RepeatedOptions:
     """Return the options to repeat of those that a command was given, by their long names."""
 
     def written(*names: str) -> str:
         return "".join(
             f" {_SHORT.get(name, name)}{'' if value is True else f' {shlex.quote(str(value))}'}"
             for name in names
-            if (value := given.get(name))
+            if (value := values.get(name))
         )
 
     return RepeatedOptions(written(*_OF_PROJECT), written("--environment"), written(*_OF_BUILD))
@@ -52,9 +52,9 @@ def repeated_options(given: Mapping[str, object]) -> RepeatedOptions:
 def with_options(text: str, options: RepeatedOptions) -> str:
     """Return a text whose commands have the same options as the command that prints it."""
 
-    def command(found: re.Match[str]) -> str:
-        environment = options.environment if found[1] in _DEPLOYING else ""
-        build = options.build if found[1] == "build" and found[2] else ""
-        return f"millstream {found[1]}{options.project}{environment}{build}{found[2] or ''}"
+    def command(match: re.Match[str]) -> str:
+        environment = options.environment if match[1] in _DEPLOYING else ""
+        build = options.build if match[1] == "build" and match[2] else ""
+        return f"millstream {match[1]}{options.project}{environment}{build}{match[2] or ''}"
 
     return _COMMAND.sub(command, text)

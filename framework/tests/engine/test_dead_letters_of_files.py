@@ -75,7 +75,7 @@ def test_each_bad_line_is_one_letter_and_is_repaired_in_a_new_file(shop, first_s
     many = [good(5)] * 100_000
     write_lines(shop, "equal.json", good(1), "no", good(4), "no", "{", "no", *many, "no", "no")
     assert build(shop, first_spark) == {NodeId("source", "lake.orders"): 6}
-    equal = {place: value for place, (value, _) in letters(shop).items() if place[0] == "equal.json"}
+    equal = {line: value for line, (value, _) in letters(shop).items() if line[0] == "equal.json"}
     assert equal == {("equal.json", n): b"{" if n == 5 else b"no" for n in (2, 4, 5, 6, 100_007, 100_008)}
     (shop.root / "data/orders/equal.json").unlink()
     first = letters(shop)

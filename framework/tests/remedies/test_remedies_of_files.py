@@ -44,7 +44,7 @@ def test_a_column_that_can_be_null_fits_a_required_field_with_either_remedy(tmp_
 
 
 @pytest.mark.parametrize(
-    ("given", "command"),
+    ("options", "command"),
     [
         ({"--environment": "alice"}, "`millstream apply -e alice`"),
         ({"--target": "live", "--environment": "alice"}, "`millstream apply -t live -e alice`"),
@@ -52,10 +52,10 @@ def test_a_column_that_can_be_null_fits_a_required_field_with_either_remedy(tmp_
         ({"--vars": "{day: 1}"}, "`millstream apply --vars '{day: 1}'`"),
     ],
 )
-def test_the_command_that_creates_an_environment_names_it_once(given, command):
+def test_the_command_that_creates_an_environment_names_it_once(options, command):
     environment = Environment("alice", "shop")
     (diagnostic,) = missing_environment(environment, Target("shop", "live", {})).diagnostics
-    assert command in with_options(diagnostic.help, repeated_options(given))
+    assert command in with_options(diagnostic.help, repeated_options(options))
     assert "--environment" not in diagnostic.help
 
 

@@ -28,6 +28,7 @@ from millstream.deploy.live.live_queries import DRAIN, INTERRUPTED, LiveQueries
 from millstream.deploy.matched_topics import match_job
 from millstream.deploy.planning.query_selection import choose_queries
 from millstream.deploy.planning.stages import Refuse, Reset, Stage, Start
+from millstream.deploy.shared_target import TargetSharing
 from millstream.deploy.stages.clean_up import clean_up_sources
 from millstream.deploy.stages.execute import begin_stages, stages_of_queries, update_lock
 from millstream.deploy.stages.prepare import check_record
@@ -157,6 +158,7 @@ def _wait(live: LiveQueries, stopping: threading.Event) -> None:
     """Wait until the run stops; meanwhile, restart this machine's broker and registry if they die."""
     running = live.running
     root = Path(running.job.project.root)
+    reported: set[str] = set()
     clock, checked, matched = Clock(partial(spark_time, running.spark)), 0.0, time.monotonic()
     while not stopping.wait(CHECK):
         if (code := lost_jvm()) is not None:
@@ -183,13 +185,16 @@ def _wait(live: LiveQueries, stopping: threading.Event) -> None:
             _tell_machine(running)
             checked = time.monotonic()
         if time.monotonic() - matched > TOPICS:
-            _read_new_topics(live.running, stopping)
+            _read_new_topics(live.running, stopping, reported)
             matched = time.monotonic()
 
 
-def _read_new_topics(engine: Engine, stopping: threading.Event) -> None:
-    """Let the run read topics that appeared; it is asked as commands ask it, after what they asked before."""
-    if engine.sharing is not None or not engine.job.catalog.has_patterns:
+def _read_new_topics(engine: Engine, stopping: threading.Event, reported: set[str]) -> None:
+    """Let the run read topics that appeared; it is asked as commands ask it, after what they asked before.
+
+    `reported` are topics of which a run that shares its target has reported that it does not read them yet.
+    """
+    if not engine.job.catalog.has_patterns:
         return
     try:
         job = match_job(engine.job, admin_of(engine.kafka.cluster))
@@ -197,12 +202,26 @@ def _read_new_topics(engine: Engine, stopping: threading.Event) -> None:
         # If Kafka does not answer, the queries report it.
         _log.debug("could not read which topics there are: %s", error)
         return
+    if engine.sharing is not None:
+        _report_new_topics(engine, engine.sharing, job, reported)
+        return
     new = sorted({t for query in job.physical.queries for t in query.topics_read} - _topics_of(engine))
     run = run_of(engine.job.project.target, Path(engine.job.project.root)) if new else None
     if run is None:
         return
     engine.tell(SetupStep("topics", f"{', '.join(new)} appeared; read from the start", done=True))
     threading.Thread(target=_ask, args=(run, engine.tell, stopping), name="new topics", daemon=True).start()
+
+
+def _report_new_topics(engine: Engine, sharing: TargetSharing, job: Job, reported: set[str]) -> None:
+    """Warn once of topics that appeared for queries of this run, which would change what others work with."""
+    read = {topic for query in sharing.queries(job) for topic in query.topics_read}
+    if new := sorted(read - _topics_of(engine) - reported):
+        reported.update(new)
+        topics = ", ".join(f"'{topic}'" for topic in new)
+        message = f"{topics} appeared, and a run with --shared keeps to the topics that it began with"
+        remedy = "start this run again: it reads them from their start"
+        engine.tell(DiagnosticEvent(Diagnostic("MS616", message, None, remedy, severity="warning")))
 
 
 def _topics_of(engine: Engine) -> set[str]:
