@@ -86,8 +86,8 @@ def _differs(
     name = table.model.name
     message = f"the rebuilt table {name} differs outside the edited columns: {', '.join(parts)}"
     remedy = (
-        "check that the topics still hold all records, and whether rows were late before, or an edit was "
-        f"accepted as mixed:{name}; `millstream apply --accept-differences` swaps anyway"
+        "check that the topics still hold all records, and whether rows were late before, or an earlier edit "
+        "was accepted with --accept and left old rows; `millstream apply --accept-differences` swaps anyway"
     )
     return Diagnostic("MS886", message, None, remedy, notes=notes)
 
