@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,8 @@ class DeploymentReview(Struct, frozen=True):
     """The target has no queries yet."""
     leftovers: tuple[str, ...] = ()
     """Models that were removed before all models were last started, and whose checkpoints are still there."""
+    older: Mapping[str, str] = {}
+    """Tables with rows of an older version, and which these are."""
 
 
 def plan_deployment(
@@ -58,7 +61,8 @@ def plan_deployment(
         deployed_version(still, compiled), now, reused_plan, statistics, accepted, left
     )
     leftovers = (model.name for name in left for model in running.records[name].stored)
-    return DeploymentReview(review, rebuilt_queries(review), not running.records, tuple(leftovers))
+    older = {m.name: rows.text for record in running.records.values() for m, rows in record.older.items()}
+    return DeploymentReview(review, rebuilt_queries(review), not running.records, tuple(leftovers), older)
 
 
 def _left_over(running: Deployed, compiled: Compiled) -> frozenset[str]:
@@ -121,6 +125,7 @@ def summarize_deployment(deployment: DeploymentReview, target: RepeatedOptions) 
         queries += (
             f"\nLeft over of models removed earlier: {', '.join(deployment.leftovers)}. To remove: {command}"
         )
+    queries += "".join(f"\n{name}: {rows}." for name, rows in sorted(deployment.older.items()))
     if not (sinks := sent_before(deployment.review)):
         return queries
     command = with_options(f"millstream build --rebuild {' '.join(sinks)}", target)

@@ -8,10 +8,11 @@ from msgspec.structs import replace
 
 from millstream.compile import compile_project
 from millstream.compile.artifacts import manifest_file
+from millstream.core.node_id import NodeId
 from millstream.deploy.checkpoints.deployed import write_manifest
 from millstream.deploy.checkpoints.files import checkpoint_folder, records_in, write_lock, write_record
 from millstream.deploy.planning.definitions import definition_of
-from millstream.deploy.planning.records import new_record
+from millstream.deploy.planning.records import OlderRows, new_record, older_rows
 from millstream.project.folders import checkpoints_of
 from millstream.project.load import load_project
 from millstream.queries.topology import compiled_topology, physical_of
@@ -280,3 +281,35 @@ def test_records_of_a_sink_that_continues_with_another_function(shop, run):
         "Nothing is rebuilt. All queries continue from their checkpoints.\n"
         "Records that sent sent before stay; to send all again: millstream build --rebuild sent\n"
     )
+
+
+def test_rows_of_an_older_version_are_named(shop, run, running):
+    table = NodeId("model", "totals")
+    ranges = (("at", "2026-01-01T00:00:00+00:00", "2026-01-02T00:00:00+00:00"),)
+    older = OlderRows("2026-02-01T00:00:00+00:00", ranges)
+    record = records_in(LocalFiles(), running)["totals"]
+    write_record(LocalFiles(), checkpoint_folder(running, "totals"), replace(record, older={table: older}))
+    text = (
+        "rows stored before 2026-02-01T00:00:00+00:00 are those of an older version, "
+        "except at from 2026-01-01T00:00:00+00:00 to 2026-01-02T00:00:00+00:00"
+    )
+    assert run("plan").out.endswith(f"\ntotals: {text}.\n")
+    assert run("plan", "--output", "json").json["older_rows"] == {"totals": text}
+
+
+def test_what_is_accepted_leaves_rows_of_an_older_version(shop, running):
+    """Both edits and restarts: only an accepted edit says that rows are old, of tables that are still there."""
+    before = records_in(LocalFiles(), running)["totals"]
+    assert older_rows(before, before) == {}
+    changed = replace(
+        before, signature=replace(before.signature, stored=edited(before.signature.stored)), created="now"
+    )
+    totals = NodeId("model", "totals")
+    assert older_rows(before, changed) == {totals: OlderRows("now")}
+    noted = replace(changed, older={totals: OlderRows("now")})
+    assert older_rows(noted, replace(noted, created="later")) == {totals: OlderRows("now")}
+    assert older_rows(noted, replace(noted, tables={})) == {}
+
+
+def edited(stored):
+    return tuple(replace(one, rows=f"{one.rows} and more") for one in stored)

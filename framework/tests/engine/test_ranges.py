@@ -9,7 +9,7 @@ from support import postgres as postgres_program
 from support.runs import built, errors, iceberg_rows, job_of, table_rows
 from support.shops import PROFILES
 from support.spark import SPARK_WARNINGS
-from support.time_ranges import day, replaced, sent_on
+from support.time_ranges import RAW, day, replaced, sent_on
 
 from millstream.deploy.checkpoints.files import last_done, records_in
 from millstream.project.folders import checkpoints_of
@@ -93,9 +93,11 @@ def test_one_day_is_computed_again_and_the_other_days_stay(shop, first_spark, st
     assert of_other_days(stored.files()) == of_other_days(files)
     assert stored.store == "postgres" or of_other_days(files)
     assert batches(shop) == 2
+    assert parts_that_are_new(shop) == [("2026-01-02", "2026-01-03")]
 
     assert replaced(shop, first_spark, day(2), day(3)) == [(3, 3)]
     assert batches(shop) == 2
+    assert parts_that_are_new(shop) == [("2026-01-02", "2026-01-03")]
     shop.send(sent_on(2, 24), sent_on(4, 40))
     _, events = built(shop.root, first_spark)
     assert errors(events) == []
@@ -105,6 +107,13 @@ def test_one_day_is_computed_again_and_the_other_days_stay(shop, first_spark, st
 
 def of_other_days(files):
     return {path: time for path, time in files.items() if "2026-01-02" not in path}
+
+
+def parts_that_are_new(shop):
+    """Return the ranges of the table that are not those of the version before the accepted edit."""
+    job = job_of(shop.root)
+    (record,) = records_in(LocalFiles(), checkpoints_of(job.project.target, shop.root)).values()
+    return [(start[:10], end[:10]) for _, start, end in record.older[RAW].replaced]
 
 
 def batches(shop):

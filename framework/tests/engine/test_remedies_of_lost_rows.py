@@ -64,3 +64,32 @@ def test_a_topic_that_has_the_records_since_a_range_began_loses_nothing(shop, fi
     assert replaced(shop, first_spark, day(3), day(4)) == [(1, 1)]
     assert replaced(shop, first_spark, day(2), day(3))[0].code == "MS642"
     assert values(shop) == {1: 1.0, 2: 2.0, 3: 3.0, 4: 8.0}
+
+
+FILES = """
+sources:
+  - name: lake
+    files:
+      - name: orders
+        path: data
+        format: json
+        columns: [{name: id, type: int}, {name: value, type: double}, {name: at, type: timestamp}]
+        watermark: {column: at, delay: 1 minute}
+"""
+
+
+def test_a_range_of_files_that_were_deleted_is_only_replaced_if_that_is_accepted(shop, first_spark):
+    shop.write("models/lake.yml", FILES)
+    shop.model("raw", RAW.replace("'web', 'events'", "'lake', 'orders'"))
+    for number, (_, record) in enumerate([sent_on(1, 1), sent_on(2, 2), sent_on(3, 3)]):
+        shop.write(f"data/{number}.json", f"{json.dumps(record)}\n")
+    built(shop.root, first_spark)
+    assert replaced(shop, first_spark, day(1), day(2)) == [(1, 1)]
+    (shop.root / "data/1.json").unlink()
+    (refused,) = replaced(shop, first_spark, day(2), day(3))
+    assert refused.code == "MS642"
+    assert "1 of the 1 rows in the range of 'raw' are not computed again, and lake.orders" in refused.message
+    assert values(shop) == {1: 1.0, 2: 2.0, 3: 3.0}
+    assert replaced(shop, first_spark, day(3), day(4)) == [(1, 1)]
+    assert replaced(shop, first_spark, day(2), day(3), fewer_rows=True) == [(0, 1)]
+    assert values(shop) == {1: 1.0, 3: 3.0}

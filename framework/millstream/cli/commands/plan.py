@@ -39,6 +39,7 @@ def command(
     data, text = format_review(deployment.review, common.output, common.style.target)
     if common.output == "json":
         data |= {"rebuilds": [rebuild.name for rebuild in deployment.rebuilds]}
+        data |= {"older_rows": deployment.older}
     elif common.output == "text":
         text = text + f"\n\n{summarize_deployment(deployment, common.style.target)}"
     code = print_result(common.style, diagnostics, result=data, text=text, models=models_in(compiled))

@@ -31,9 +31,10 @@ MS641 A table has no time by which a range is chosen
     its source, or a date or timestamp in `partition_by`. A date only has whole days, in the time zone of the
     target.
 MS642 A range would lose rows
-    A topic may no longer have all records of a range, and rows that are stored are not among those that were
-    computed again. Nothing was replaced. If the edit of the SQL changes or leaves out these rows,
-    `--accept-fewer-rows` replaces them. If records are missing, only later ranges can be computed.
+    A topic may no longer have all records of a range, or files are gone, and rows that are stored are not
+    among those that were computed again. Nothing was replaced. If the edit of the SQL changes or leaves out
+    these rows, `--accept-fewer-rows` replaces them. If records are missing, only later ranges can be
+    computed.
 MS699 A file can't be read
     The folder of a source does not exist, or a file lacks a declared column, has it with another type, or is
     damaged. Declare the columns that all files have, or fix the file: the next build reads it again.
@@ -48,6 +49,10 @@ MS673 A run that shares its target would change what is deployed
     Runs with `--shared` start and continue queries. Another run is working with what is deployed, so this one
     can't rebuild a query, split one, or complete a change that a command began. Stop all runs, deploy the
     change with `millstream apply`, and start them again.
+MS616 Topics that a run does not read yet
+    A source reads all topics that match a pattern, and more of them exist than when the run began. A run
+    alone reads them within seconds. One with `--shared` changes nothing that others work with: start it
+    again.
 MS674 A command lost the lock of its target
     Where checkpoints are on another file system, a command writes there every 5 seconds that it is alive. It
     could not for 20 seconds: the file system did not answer, or the machine was suspended. It ended, since
@@ -209,8 +214,8 @@ MS886 The rebuilt table differs outside the edited columns
     `apply` compares a rebuilt table with the running one, after the same records, in the columns that the
     edit does not touch. They should be equal. They differ if the topic has lost old records since, if rows
     that came too late for a window before are counted now, if values depend on the clock, or if an earlier
-    edit was accepted as `mixed`, so that the running table has rows of two versions. Nothing was swapped, and
-    no record was sent. `--accept-differences` accepts the new rows.
+    edit was accepted with `--accept`, so that the running table has rows of two versions. Nothing was
+    swapped, and no record was sent. `--accept-differences` accepts the new rows.
 MS887 Nothing to roll back
     `apply --rollback` restores what the last `apply` replaced. There was no apply on this target, or it was
     already rolled back.

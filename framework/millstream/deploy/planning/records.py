@@ -12,7 +12,8 @@ from msgspec import Struct, field
 from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Column
 from millstream.queries.lock import Lock
-from millstream.queries.values import Query, QuerySignature, TableOutput
+from millstream.queries.values import Query, QuerySignature, StoredOutput, TableOutput
+from millstream.queries.verdict import compare_signatures
 from millstream.sources.topic.history import HistoryEnd
 
 FORMAT = 1
@@ -24,6 +25,31 @@ Offsets = dict[int, int]
 Tombstones = Literal["all", "first", "needed"]
 """all: for each row that does not match, since an earlier version may have sent it. first: so until a build
 has completed. needed: for rows that were sent."""
+
+
+class OlderRows(Struct, frozen=True):
+    """The rows of a table that another version computed, since an edit was accepted that rebuilt nothing."""
+
+    before: str
+    """When the edit was accepted: rows that were stored before are those of an older version."""
+    replaced: tuple[tuple[str, str, str], ...] = ()
+    """The ranges that were computed again since: a column, and its values from and until before which."""
+
+    @property
+    def text(self) -> str:
+        """Say which rows these are."""
+        ranges = " and ".join(f"{column} from {start} to {end}" for column, start, end in self.replaced)
+        older = f"rows stored before {self.before} are those of an older version"
+        return f"{older}, except {ranges}" if ranges else older
+
+
+class LeftTable(Struct, frozen=True):
+    """An append-only table that a query no longer writes, with the rows of all that it had read by then."""
+
+    output: StoredOutput
+    read: dict[str, Any]
+    """The stored positions up to which the query had read."""
+    rows: int
 
 
 class QueryRecord(Struct, frozen=True):
@@ -74,6 +100,10 @@ class QueryRecord(Struct, frozen=True):
     """Which tombstones it sends. Older records have none."""
     reread: dict[NodeId, str] = {}
     """When models that joined had read from the start what the query had read before."""
+    older: dict[NodeId, OlderRows] = {}
+    """Tables with rows of another version."""
+    left: dict[NodeId, LeftTable] = {}
+    """Append-only tables of models that left it: if one returns unchanged, its rows go on from there."""
     former: bytes = b""
     """The packed `RemovedModels`: models that left it, and whose state its checkpoint still has."""
 
@@ -95,6 +125,13 @@ class QueryRecord(Struct, frozen=True):
     def stored(self) -> tuple[NodeId, ...]:
         """Ids of the models whose rows the query stores."""
         return tuple(self.outputs or self.models)
+
+
+def older_rows(before: QueryRecord, new: QueryRecord) -> dict[NodeId, OlderRows]:
+    """Return which rows of tables are those of another version, once a query continues as `new`."""
+    verdict = compare_signatures(before.signature, new.signature)
+    accepted = dict.fromkeys((*verdict.stored, *verdict.mixed), OlderRows(new.created))
+    return {model: rows for model, rows in (before.older | accepted).items() if model in new.tables}
 
 
 def new_record(project: str, query: Query, ids: dict[str, str], definition: bytes = b"") -> QueryRecord:

@@ -24,7 +24,7 @@ from millstream.engine.queries.histories import HistoryReads
 from millstream.engine.queries.start import run_once
 from millstream.queries.commands import full_refresh
 from millstream.queries.topology import alone_of
-from millstream.queries.values import PerBatch, Query
+from millstream.queries.values import PerBatch, Query, TableOutput
 from millstream.sources.positions import Range, amount_text, from_stored, records_by_relation
 
 
@@ -69,7 +69,15 @@ def backfill_models(
         return BackfillResult(dict.fromkeys(models, error.diagnostics[0]))
     failed: dict[NodeId, Diagnostic] = {}
     read_again: dict[NodeId, dict[NodeId, int]] = {}
-    for group, starts in _by_start(record, models):
+    for table in query.tables:
+        joins = table.model in models and table.model not in new and not record.left_out.get(table.model)
+        if not (joins and table.appends and engine.tables.has_rows(table)):
+            continue
+        if (starts := _since_it_left(engine, query, record, table)) is None:
+            failed[table.model] = _stored_before(query, table.model)
+        else:
+            record = replace(record, left_out=record.left_out | {table.model: starts})
+    for group, starts in _by_start(record, [model for model in models if model not in failed]):
         ranges = engine.ranges(query, from_stored(starts), read, record.histories)
         if ranges and not any(part.amount > 0 for part in ranges.values()):
             continue
@@ -79,6 +87,27 @@ def backfill_models(
         counts = records_by_relation(query.relations, ranges)
         read_again |= {model: counts for model in group if model not in failed}
     return BackfillResult(failed, read_again)
+
+
+def _since_it_left(
+    engine: Engine, query: Query, record: QueryRecord, table: TableOutput
+) -> dict[str, Any] | None:
+    """Return from where an append-only table has no rows that returns to its query; None if unknown."""
+    left = record.left.get(table.model)
+    output = next((output for output in query.signature.stored if output.model == table.model), None)
+    if left is None or left.output != output:
+        return None
+    unchanged = engine.tables.rows(engine.spark, table).count() == left.rows
+    return left.read if unchanged else None
+
+
+def _stored_before(query: Query, model: NodeId) -> Diagnostic:
+    name = model.name
+    message = f"the table {name} has rows, and {query.name} would store what it has read a second time"
+    remedy = (
+        f"compute it from the start: {full_refresh([model])}; or select the rows in a table of another name"
+    )
+    return Diagnostic("MS870", message, None, remedy)
 
 
 def _by_start(record: QueryRecord, models: Iterable[NodeId]) -> list[tuple[list[NodeId], dict[str, Any]]]:

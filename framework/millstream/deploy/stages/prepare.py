@@ -17,7 +17,14 @@ from millstream.deploy.checkpoints.files import records_in
 from millstream.deploy.checkpoints.swap import forget_rebuild
 from millstream.deploy.engine import Engine
 from millstream.deploy.planning.definitions import is_same
-from millstream.deploy.planning.records import Offsets, QueryRecord, new_record, taken_over_tables
+from millstream.deploy.planning.records import (
+    LeftTable,
+    Offsets,
+    QueryRecord,
+    new_record,
+    older_rows,
+    taken_over_tables,
+)
 from millstream.deploy.planning.stages import (
     Backfill,
     Compare,
@@ -37,7 +44,7 @@ from millstream.deploy.stages.skipped_rows import without_earlier_rows
 from millstream.deploy.values import LeftOut
 from millstream.engine.queries.start import QueryContext
 from millstream.queries.commands import APPLY, full_refresh
-from millstream.queries.values import Query, QuerySignature
+from millstream.queries.values import Query, QuerySignature, TableOutput
 from millstream.queries.verdict import match_copies
 from millstream.sources.positions import covers, from_stored, stored
 from millstream.sources.topic.positions import offsets_in
@@ -151,6 +158,8 @@ def check_record(engine: Engine, query: Query, record: QueryRecord | None) -> No
             name = table.model.name
             owner = f"the table {name} has rows of query {before}"
             remedy = f"rebuild it alongside the running version, then swap: {APPLY}"
+            if table.appends:
+                remedy += f"; or leave {name} as it was, and select the new rows in a table of another name"
             message = f"{owner}; {query.name} would not replace all of them"
             raise MillstreamError(Diagnostic("MS870", message, None, remedy))
 
@@ -193,6 +202,7 @@ def _write_new_record(
         sent = any(any(ends.values()) for ends in engine.kafka.held(query.topics).values())
         new = replace(new, tombstones="first" if sent else "needed", histories=engine.histories(query))
     if before is not None:
+        has_rows = checkpoints.last_done(engine.files, engine.checkpoint(query).spark(before)) is not None
         defined_before = is_same(before.definition, new.definition)
         unchanged = before.signature.stored == new.signature.stored and before.outputs == outputs
         new = replace(
@@ -204,6 +214,8 @@ def _write_new_record(
             gone=tuple(sorted({*before.gone, *before.tables} - new.tables.keys())),
             outputs=outputs,
             left_out=new.left_out,
+            left=_left(engine, query, before, out),
+            older=older_rows(before, new) if has_rows else {},
             sent=_unread(engine, query, before),
             sent_before=_unread_sources(engine, query, before),
             ids=before.ids | opened.ids,
@@ -216,6 +228,30 @@ def _write_new_record(
     if new != before:
         checkpoints.write_record(engine.files, engine.checkpoint(query), new)
     return new
+
+
+def _left(
+    engine: Engine, query: Query, record: QueryRecord, out: Collection[NodeId]
+) -> dict[NodeId, LeftTable]:
+    """Return the append-only tables that a query no longer writes, with those that it leaves now."""
+    remaining = {table.model for table in query.tables if table.model not in out}
+    left = {model: table for model, table in record.left.items() if model not in remaining}
+    leaving = [
+        output
+        for output in record.signature.stored
+        if output.model in record.tables and output.model not in remaining and not output.keys
+    ]
+    spark = engine.checkpoint(query).spark(record)
+    done = checkpoints.last_done(engine.files, spark) if leaving else None
+    if done is None or done != checkpoints.last_begun(engine.files, spark):
+        return left  # rows of a batch that did not complete may be stored
+    read = checkpoints.read_up_to(engine.files, spark, done, query.streams)
+    for output in leaving if read is not None and not query.signature.stateful else ():
+        table = TableOutput(output.model, columns=record.tables[output.model])
+        if output.model not in record.left_out and engine.tables.exists(output.model):
+            rows = engine.tables.rows(engine.spark, table).count()
+            left[output.model] = LeftTable(output, stored(read or {}), rows)
+    return left
 
 
 def _continued(before: QuerySignature, new: QuerySignature) -> QuerySignature:

@@ -14,9 +14,11 @@ from pyspark.sql import DataFrame
 
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.expressions import quote_name
-from millstream.deploy.checkpoints.files import last_done, read_up_to, watermark_of
+from millstream.core.node_id import NodeId
+from millstream.deploy.checkpoints.files import last_done, read_up_to, watermark_of, write_record
 from millstream.deploy.engine import Engine
 from millstream.deploy.planning.ranges import rebuild_remedy
+from millstream.deploy.planning.records import QueryRecord
 from millstream.deploy.planning.stages import ReplaceRange
 from millstream.deploy.values import RangeReplaced, SetupStep
 from millstream.engine.queries.histories import HistoryReads
@@ -27,7 +29,7 @@ from millstream.kafka.offsets import lacks_records
 from millstream.plan.time_ranges import TimeRange
 from millstream.queries.topology import range_query_of
 from millstream.queries.values import Query, TableOutput
-from millstream.sources.positions import Positions
+from millstream.sources.positions import Positions, ends_of
 from millstream.stores.spark import TableBatch
 
 
@@ -47,6 +49,19 @@ def replace_ranges(engine: Engine, query: Query, stage: ReplaceRange) -> None:
             continue  # it failed, which is reported: its rows end before those of the others
         alone = range_query_of(engine.job.topology, model, part, closed_until)
         _replace(engine, alone, read, part, fewer_rows=stage.fewer_rows)
+        record = _note(engine, query, record, model, part)
+
+
+def _note(engine: Engine, query: Query, record: QueryRecord, model: NodeId, part: TimeRange) -> QueryRecord:
+    """Record that rows of a range are not those of an older version any more."""
+    older = record.older.get(model)
+    replaced = (part.column, part.start, part.end)
+    if older is None or replaced in older.replaced:
+        return record
+    noted = replace(older, replaced=(*older.replaced, replaced))
+    record = replace(record, older=record.older | {model: noted})
+    write_record(engine.files, engine.checkpoint(query), record)
+    return record
 
 
 def _replace(engine: Engine, query: Query, read: Positions, part: TimeRange, *, fewer_rows: bool) -> None:
@@ -63,7 +78,7 @@ def _replace(engine: Engine, query: Query, read: Positions, part: TimeRange, *, 
         stored = tables.rows(session, table).where(part.condition)
         before = stored.count()
         with evaluate_batch(tables.not_deleted(rows, table)) as computed:
-            lacking = () if fewer_rows else _lacking(engine, query, part)
+            lacking = () if fewer_rows else _lacking(engine, query, part, read)
             if lacking and (missing := _missing_rows(stored, computed.rows)):
                 raise _lost_rows(query, f"{missing:,} of the {before:,} rows", lacking)
             tables.replace_range(computed.rows, table, part)
@@ -81,11 +96,17 @@ def _replace(engine: Engine, query: Query, read: Positions, part: TimeRange, *, 
         engine.tell(SetupStep(stage, done=True))
 
 
-def _lacking(engine: Engine, query: Query, part: TimeRange) -> list[str]:
-    """Return the topics that may no longer have records of the range."""
-    topics = dict.fromkeys(topic for read in query.topic_reads if not read.history for topic in read.topics)
+def _lacking(engine: Engine, query: Query, part: TimeRange, read: Positions) -> list[str]:
+    """Return the topics that may no longer have records of the range, and sources without what was read."""
+    topics = dict.fromkeys(
+        topic for source in query.topic_reads if not source.history for topic in source.topics
+    )
     admin = admin_of(engine.kafka.cluster)
-    return [topic for topic in topics if lacks_records(admin, topic, part.records_since)]
+    ends = ends_of(engine.job.project, (source.stream for source in query.source_reads))
+    return [
+        *(topic for topic in topics if lacks_records(admin, topic, part.records_since)),
+        *(s.title for s in query.source_reads if not ends[s.stream].covers(read[s.stream])),
+    ]
 
 
 def _missing_rows(stored: DataFrame, computed: DataFrame) -> int:
@@ -103,13 +124,13 @@ def _missing_rows(stored: DataFrame, computed: DataFrame) -> int:
 _INCOMPARABLE = re.compile(r"\b(?:map|variant)\b")
 
 
-def _lost_rows(query: Query, rows: str, topics: Sequence[str]) -> MillstreamError:
+def _lost_rows(query: Query, rows: str, sources: Sequence[str]) -> MillstreamError:
     message = (
-        f"{rows} in the range of '{query.title}' are not computed again, and {' and '.join(topics)} may no "
+        f"{rows} in the range of '{query.title}' are not computed again, and {' and '.join(sources)} may no "
         "longer have their records"
     )
     remedy = (
-        "choose a range whose records the topic still has, or, if only the SQL changes these rows, replace "
-        "them with --accept-fewer-rows"
+        "choose a range whose records are still there, or, if only the SQL changes these rows, replace them "
+        "with --accept-fewer-rows"
     )
     return MillstreamError(Diagnostic("MS642", message, None, remedy))
