@@ -5,6 +5,7 @@ from functools import partial
 from random import Random
 
 import pytest
+from engine.test_apply import went_back
 from support.runs import built, pairs, statuses, table_rows
 from support.shops import UNOPTIMIZED, event
 from support.spark import SPARK_WARNINGS
@@ -145,6 +146,21 @@ def test_another_version_deletes_what_the_old_one_sent(shop, first_spark, how):
     built(shop.root, first_spark)
     assert sent(shop) == ({"a": 1, "b": 1}, set())  # from now on, nothing that it did not send itself
     shop.send(event(7))
+    built(shop.root, first_spark)
+    assert sent(shop)[1] == {"a"}
+
+
+@pytest.mark.long
+def test_a_version_that_is_taken_back_leaves_no_rows_of_its_own(shop, first_spark):
+    shop.model("often", OFTEN)
+    shop.send(*(event(n) for n in range(3)), event(4, "b"))
+    built(shop.root, first_spark)
+    shop.model("often", OFTEN.replace("> 2", "> 0"))
+    built(shop.root, first_spark, intent=Apply())
+    assert sent(shop) == ({}, {"a", "b"})
+    went_back(shop, first_spark)
+    shop.model("often", OFTEN)
+    shop.send(event(5, "b"), event(6, "c"))
     built(shop.root, first_spark)
     assert sent(shop)[1] == {"a"}
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import msgspec
 import pytest
-from click.testing import CliRunner
 from msgspec.structs import replace
-from support.sql_plans import project
 
-from millstream.cli.group import millstream
 from millstream.core.node_id import NodeId
 from millstream.core.text import FileText, Location
 from millstream.explain.state_memory import (
@@ -183,32 +178,6 @@ def test_a_warning_is_at_the_model_with_the_largest_state():
     )  # fmt: skip
     (warning,) = memory_warnings([small], StateStores(heap=3 * GIGABYTE), 4 * GIGABYTE, files)
     assert str(warning.location) == "models/small.sql:1:1"
-
-
-def test_explain_warns_of_a_limit_that_is_too_small(tmp_path, monkeypatch):
-    sql = (
-        "{{ config(materialized='table', unique_key='type', state={'memory': '1 MB'}) }} "
-        "select type, count(*) as n from {{ source('shop', 'events') }} group by type\n"
-    )
-    project(tmp_path, {"m": sql})
-    sources = tmp_path / "models/sources.yml"
-    counted = "{name: type, type: string, distinct: 10000000}"
-    sources.write_text(sources.read_text().replace("{name: type, type: string}", counted))
-    monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(millstream, ["explain", "--output", "json"])
-    assert result.exit_code == 0
-    output = json.loads(result.stdout)
-    (warning,) = output["diagnostics"]
-    assert (warning["code"], warning["severity"]) == ("MS675", "warning")
-    assert warning["message"] == "filters and indexes of states need about 20 MB, their limit is 1 MB"
-    assert (warning["path"], warning["line"], warning["column"]) == ("models/m.sql", 1, 4)
-    ((state,),) = (query["states"] for query in output["queries"])
-    assert (state["rows"], state["entries"], state["limit"]) == (10_000_000, 20_000_000, 10**6)
-    (tmp_path / "models/m.sql").write_text(sql.replace("1 MB", warning["help"].split("'")[3]))
-    assert (
-        json.loads(CliRunner().invoke(millstream, ["explain", "--output", "json"]).stdout)["diagnostics"]
-        == []
-    )
 
 
 def test_a_container_has_the_memory_of_its_limit(tmp_path):
