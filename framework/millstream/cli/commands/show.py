@@ -52,11 +52,11 @@ _LAST = 10_000
 def command(common: CommonOptions, *, name: str, limit: int, compute: bool, last: int) -> int:
     """Show the newest rows of a model, source or seed.
 
-    For a table, the rows as stored, the newest ones if they have a time: `order_by`, the start of a window,
-    the event time, or a date or time in `partition_by`; for a sink or a topic, the newest records, decoded;
-    for other sources, rows that Spark reads. A view is not stored: Spark computes it over the newest records
-    of the topics it reads. Nothing is written or committed. A computed aggregate covers the records that were
-    read, up to the end.
+    For a table, the rows as stored, the newest ones if they have a time: `order_by`, the start of a window
+    that has closed, the event time, or a date or time in `partition_by`; for a sink or a topic, the newest
+    records, decoded; for other sources, rows that Spark reads. A view is not stored: Spark computes it over
+    the newest records of the topics it reads. Nothing is written or committed. A computed aggregate covers
+    the records that were read, up to the end.
     """
     root = root_of(common)
     compiled, target = defer_as_built(root, compile_for(common, root), target_of(common, root))
