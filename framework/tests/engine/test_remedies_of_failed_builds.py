@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from click.testing import CliRunner
 from support.runs import built, errors
 from support.shops import event
@@ -10,7 +11,7 @@ from support.spark import SPARK_WARNINGS
 from millstream.cli.group import millstream
 from millstream.results.run_results import write_results
 
-pytestmark = SPARK_WARNINGS
+pytestmark = [SPARK_WARNINGS, pytest.mark.long]
 
 VALUES = """
     {{ config(materialized='table', unique_key='user') }}
