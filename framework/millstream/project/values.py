@@ -215,13 +215,13 @@ class RowSource(Struct, frozen=True, kw_only=True, tag="rows"):
     meta: dict[str, Any] = {}
     tests: tuple[DataTest, ...] = ()
     settings: dict[str, Any] = {}
-    """What its kind reads it by, such as the path of a folder."""
+    """What it is, such as the path of a folder: with other settings, it is another source."""
     removes_read: bool = False
     """What was read is removed from it."""
     jars: tuple[str, ...] = ()
     """The features of the catalog of jars that Spark needs to read it."""
     options: dict[str, Any] = {}
-    """Hints for the optimizer."""
+    """How it is read, such as `max_files`, and hints for the optimizer: they can change while queries continue."""
 
     @property
     def id(self) -> str:

@@ -42,8 +42,8 @@ class Declaration(Struct, frozen=True):
     time: str = ""
     """The column with the time of a row, which the test `freshness` reads unless it names another."""
     unit: str = "records"
-    """What the differences of positions count: `files`."""
-    cuts: bool = False
-    """A batch can be made to end at a position of another query."""
+    """What the differences of positions count: `files`. Only `records` are added to the counts of read rows."""
+    ends_anywhere: bool = False
+    """A batch can be made to end at any position, such as that of another query."""
     replayable: bool = True
     """A query that starts again reads everything from the start; otherwise, only what comes from now on."""

@@ -94,7 +94,7 @@ def _incomparable(
     for source in query.sources:
         if isinstance(source, ChangesRead):
             return f"it reads the changes of {_name(source.relation)}, not a topic"
-        if isinstance(source, SourceRead) and not source_declaration(source.kind).cuts:
+        if isinstance(source, SourceRead) and not source_declaration(source.kind).ends_anywhere:
             return f"no batch can end where it has read {source.title}"
         if isinstance(source, TopicRead) and source.history:
             return f"its first batch is the history of {source.title}"

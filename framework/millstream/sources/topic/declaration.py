@@ -275,5 +275,5 @@ DECLARATION = Declaration(
     ),
     metadata=METADATA,
     time="_timestamp",
-    cuts=True,
+    ends_anywhere=True,
 )
