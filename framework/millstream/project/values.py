@@ -221,7 +221,7 @@ class RowSource(Struct, frozen=True, kw_only=True, tag="rows"):
     jars: tuple[str, ...] = ()
     """The features of the catalog of jars that Spark needs to read it."""
     options: dict[str, Any] = {}
-    """How it is read, such as `max_files`, and hints for the optimizer: they can change while queries continue."""
+    """How it is read, such as `max_files`, and hints for the optimizer; both can change in between."""
 
     @property
     def id(self) -> str:

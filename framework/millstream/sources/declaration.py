@@ -42,7 +42,7 @@ class Declaration(Struct, frozen=True):
     time: str = ""
     """The column with the time of a row, which the test `freshness` reads unless it names another."""
     unit: str = "records"
-    """What the differences of positions count: `files`. Only `records` are added to the counts of read rows."""
+    """What the differences of positions count: `files`. Only `records` are in the counts of read rows."""
     ends_anywhere: bool = False
     """A batch can be made to end at any position, such as that of another query."""
     replayable: bool = True
