@@ -14,7 +14,7 @@ from millstream.cli.commands.schema import all_schemas, as_text
 from millstream.cli.group import millstream
 from millstream.cli.registry import COMMANDS
 from millstream.cli.streaming import with_tables
-from millstream.core.codes import all_codes
+from millstream.core.all_codes import all_codes
 from millstream.plan.optimizer.context import Rule
 from millstream.plan.optimizer.rules import RULES
 from millstream.project.jsonschema import json_schemas

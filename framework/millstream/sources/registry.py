@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.known_failures import KnownFailure
 from millstream.sources.declaration import Declaration
 
 KINDS = ("topic", "rate", "files", "delta", "iceberg")
@@ -36,3 +39,16 @@ def source_module(kind: str, module: str) -> Any:
 def source_declaration(kind: str) -> Declaration:
     declared: Declaration = source_module(kind, "declaration").DECLARATION
     return declared
+
+
+def modules_of_kinds(module: str) -> Iterator[Any]:
+    """Yield a module that kinds may have, of each that has it."""
+    for package in (*(f"{__package__}.{kind}" for kind in KINDS), *installed_kinds().values()):
+        if find_spec(f"{package}.{module}") is not None:
+            yield import_module(f"{package}.{module}")
+
+
+def source_failures() -> Iterator[KnownFailure]:
+    """Yield why queries that read sources fail, by kind."""
+    for module in modules_of_kinds("failures"):
+        yield from module.FAILURES

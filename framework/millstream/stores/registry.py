@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from millstream.core.known_failures import KnownFailure
 from millstream.stores.declaration import StoreDeclaration
 
 STORES = (
@@ -51,3 +53,10 @@ def jar_files() -> dict[str, Path]:
     """Return the jar list of each store that needs jars."""
     files = {store: Path(__file__).parent / store / "jars.toml" for store in STORES}
     return {store: file for store, file in files.items() if file.is_file()}
+
+
+def store_failures() -> Iterator[KnownFailure]:
+    """Yield why queries that read or write tables fail, of each store that knows its errors."""
+    for store in STORES:
+        if find_spec(f"{__package__}.{store}.failures") is not None:
+            yield from store_module(store, "failures").FAILURES

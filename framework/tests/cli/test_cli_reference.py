@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from millstream.cli.reference import DOCS, PAGES
-from millstream.core.codes import PARTS, all_codes
+from millstream.core.all_codes import PARTS, all_codes
+from millstream.sources.registry import modules_of_kinds
 from millstream.stores.registry import STORES, store_module
 
 PACKAGE = Path(__file__).resolve().parents[2] / "millstream"
@@ -32,5 +33,6 @@ def test_every_code_in_the_source_has_a_row():
 def test_no_two_errors_have_the_same_code():
     parts = [import_module(f"millstream.core.codes.{name}").CODES for name in PARTS]
     parts += [store_module(store, "codes").CODES for store in STORES]
+    parts += [module.CODES for module in modules_of_kinds("codes")]
     meanings = {(code, meaning) for part in parts for code, meaning in part.items()}  # databases share theirs
     assert len(meanings) == len(all_codes())

@@ -35,9 +35,6 @@ MS642 A range would lose rows
     among those that were computed again. Nothing was replaced. If the edit of the SQL changes or leaves out
     these rows, `--accept-fewer-rows` replaces them. If records are missing, only later ranges can be
     computed.
-MS699 A file can't be read
-    The folder of a source does not exist, or a file lacks a declared column, has it with another type, or is
-    damaged. Declare the columns that all files have, or fix the file: the next build reads it again.
 MS695 A record is larger than Kafka accepts
     By default, a producer sends at most 1 MB in a request, and a topic takes at most 1 MB in a record. Set
     `max.request.size` in `producer` of the sink or in the profile, and `max.message.bytes` of the topic. With

@@ -5,54 +5,34 @@ from __future__ import annotations
 import os
 import re
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.core.known_failures import END, KnownFailure, first_group
 from millstream.core.text import Location
 from millstream.engine.python.dead_workers import WORKER_DIED
 from millstream.engine.python.worker import FAILED
 from millstream.engine.queries.causes import RAISED, Cause, causes_of
 from millstream.queries.checks import WRONG_ROW, WRONG_ROW_REMEDY
-from millstream.sources.iceberg.snapshots import FAILED as FAILED_TABLE
-from millstream.sources.iceberg.snapshots import REMEDY
-from millstream.sources.tables import START_OVER
+from millstream.sources.registry import source_failures
+from millstream.stores.failures import TABLE_OF_PATH, missing_table
+from millstream.stores.registry import store_failures
 
 _LONGEST = 600
 
 
-class _KnownFailure(NamedTuple):
-    code: str
-    pattern: re.Pattern[str]
-    message: Callable[[re.Match[str]], str]
-    remedy: str | Callable[[re.Match[str]], str]
-    raised: bool = False
-    """Only `raise_error` raises it."""
-    joined: bool = False
-    """One error names the file, and what caused it says why."""
-
-    def search(self, causes: Iterable[Cause]) -> re.Match[str] | None:
-        """Find what a cause says of it; what only stands in a plan is none."""
-        texts = [cause.text for cause in causes if not self.raised or cause.condition == RAISED]
-        texts = ["\n".join(texts)] if self.joined else texts
-        return next((match for text in texts if (match := self.pattern.search(text))), None)
+def _find(failure: KnownFailure, causes: Iterable[Cause]) -> re.Match[str] | None:
+    """Find what a cause says of a failure; what only stands in a plan is not a failure."""
+    texts = [cause.text for cause in causes if not failure.raised or cause.condition == RAISED]
+    texts = ["\n".join(texts)] if failure.joined else texts
+    return next((match for text in texts if (match := failure.pattern.search(text))), None)
 
 
-def _first(match: re.Match[str]) -> str:
-    return match.group(1).strip()
-
-
-def _operation(name: str | None) -> str:
-    return f" ({name.strip()})" if name else ""
-
-
-_END = r"(?: SQLSTATE|\n|$)"
-_REMEDY = re.escape(REMEDY) + r"([^\n]*?)" + _END
 _LOST = (
     r"(Partition [\w.-]+-\d+'s offset was changed from \d+ to \d+|[^\n]*offsets? .{0,40}out of range[^\n]*"
     r"|Some data may have been lost[^\n]*)"
@@ -67,161 +47,56 @@ _RAISED = (
 
 _NULL_KEYS = "leave out rows whose key is NULL, or give them a key with coalesce"
 
-_FILE_REMEDY = "declare the columns that the files have, or fix the file"
-
-_FAILURES = (
-    _KnownFailure(
+_FAILURES: tuple[KnownFailure, ...] = (
+    KnownFailure(
         "MS861",
-        re.compile(re.escape(FAILED) + r"((?:model [^\n]*?: )?\w+\(\): [^\n]*?)" + _END),
-        _first,
+        re.compile(re.escape(FAILED) + r"((?:model [^\n]*?: )?\w+\(\): [^\n]*?)" + END),
+        first_group,
         "fix the function, or set on_bad_record: skip or dead_letter for its model",
     ),
-    _KnownFailure(
+    KnownFailure(
         "MS861",
         re.compile(r"Python worker exited unexpectedly"),
         lambda _: WORKER_DIED,
         "the function, or a library that it calls, ended the process or used too much memory",
     ),
-    _KnownFailure(
+    KnownFailure(
         "MS863",
-        re.compile(re.escape(WRONG_ROW) + r"(model [^\n]*?)" + _END),
-        lambda match: f"a row fails a data test: {_first(match)}",
+        re.compile(re.escape(WRONG_ROW) + r"(model [^\n]*?)" + END),
+        lambda match: f"a row fails a data test: {first_group(match)}",
         WRONG_ROW_REMEDY,
         raised=True,
     ),
-    _KnownFailure(
-        "MS862",
-        re.compile(r"(bad record: file (?:/|s3a:)[^\n]*?)" + _END),
-        _first,
-        "fix the file, or set on_bad_record: skip or dead_letter for the source",
-    ),
-    _KnownFailure(
-        "MS699",
-        re.compile(r"bad (file: [^\n]*?)" + _END),
-        _first,
-        _FILE_REMEDY,
-        raised=True,
-    ),
-    _KnownFailure(
-        "MS699",
-        re.compile(
-            r"PARQUET_COLUMN_DATA_TYPE_MISMATCH\][^\n]*? reading file (\S+?)\. [^\n]*?column \[([^\n]*?)\]\. "
-            r"Expected Spark type ([^\n]+?), actual Parquet type (\w+)"
-        ),
-        lambda match: f"file: {match[1]}: column {match[2]} is {match[4]}, which can't be read as {match[3]}",
-        _FILE_REMEDY,
-    ),
-    _KnownFailure(
-        "MS699",
-        re.compile(
-            r"FAILED_READ_FILE[\w.]*\][^\n]*? reading file (\S+?)\. (?s:.*?)Cannot convert Avro field "
-            r"'([^'\n]*)'[^\n]*?(?:\(avroType = ([^\n]*), sqlType = ([^\n]*)\)"
-            r'|data type is ([^\n]*), however[^\n]* as "([^\n"]*)")'
-        ),
-        lambda match: (
-            f"file: {match[1]}: column {match[2]} is {match[3] or match[5]}, "
-            f"which can't be read as {match[4] or match[6]}"
-        ),
-        _FILE_REMEDY,
-        joined=True,
-    ),
-    _KnownFailure(
+    *source_failures(),
+    KnownFailure(
         "MS645",
-        re.compile(
-            r"\[DELTA_SOURCE_(?:TABLE_IGNORE_CHANGES|IGNORE_DELETE)\][^\n]*?\(for example (\w[\w ]*)?"
-            r"[^\n]*? at version (\d+)\."
-        ),
-        lambda match: f"version {match[2]} of the table deletes or changes rows{_operation(match[1])}",
-        f"set skip_changes: true for the source to leave out such versions; or {START_OVER}",
-    ),
-    _KnownFailure(
-        "MS645",
-        re.compile(
-            r"\[DELTA_MISSING_FILES_UNEXPECTED_VERSION\] [^\n]*? version (\d+); [^\n]*? starts at (\d+)\."
-        ),
-        lambda match: f"it continues at version {match[1]}, and the table's log starts at version {match[2]}",
-        f"{START_OVER}; let the table keep its log for longer: delta.logRetentionDuration",
-    ),
-    _KnownFailure(
-        "MS645",
-        re.compile(
-            r"\[DELTA_VERSION_NOT_FOUND\] [^\n]*? to version (\d+)\. Available versions: \[(\d+), (\d+)\]"
-        ),
-        lambda match: f"it starts at version {match[1]}, and the table has versions {match[2]} to {match[3]}",
-        "set start: of the source to a version that the table has",
-    ),
-    _KnownFailure(
-        "MS645",
-        re.compile(
-            r"\[DELTA_TIMESTAMP_GREATER_THAN_COMMIT\] Timestamp ([\d-]+ [\d:]+)[^\n]*?\(([\d-]+ [\d:]+)"
-        ),
-        lambda match: f"it starts at {match[1]}, and the table's newest version is of {match[2]}",
-        "set start: of the source to an earlier time, or to a version",
-    ),
-    _KnownFailure(
-        "MS645",
-        re.compile(r"\[DELTA_MISSING_CHANGE_DATA\]"),
-        lambda _: "the table recorded no changes for a while",
-        f"{START_OVER}; keep its property delta.enableChangeDataFeed",
-    ),
-    _KnownFailure(
-        "MS645",
-        re.compile(r"\[DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE\]"),
-        lambda _: "the table that it has read was recreated",
-        START_OVER,
-    ),
-    _KnownFailure(
-        "MS645",
-        re.compile(
-            r"\[DELTA_(?:SCHEMA_CHANGED|CHANGE_DATA_FEED_INCOMPATIBLE|STREAMING_\w*SCHEMA)[\w.]*\]"
-            r"[^\n]*?(?: version (\d+))?:?(?:\n|$)"
-        ),
-        lambda match: "the columns of the table changed" + (f" in version {match[1]}" if match[1] else ""),
-        f"continue, if columns were only added; otherwise, {START_OVER}",
-    ),
-    _KnownFailure(
-        "MS859",
-        re.compile(
-            re.escape(f"{FAILED_TABLE}a file of the table no longer exists: ") + r"([^\n]*?)" + _REMEDY
-        ),
-        lambda match: f"a file no longer exists: {match[1]}",
-        lambda match: f"restore it; or {match[2]}",
-    ),
-    _KnownFailure(
-        "MS645",
-        re.compile(re.escape(FAILED_TABLE) + r"([^\n]*?)" + _REMEDY),
-        _first,
-        lambda match: match[2],
-    ),
-    _KnownFailure(
-        "MS645",
-        re.compile(r"bad table: (source [^\n]*?)" + _END),
-        _first,
+        re.compile(r"bad table: (source [^\n]*?)" + END),
+        first_group,
         "declare the column with nullable: true",
         raised=True,
     ),
-    _KnownFailure(
+    KnownFailure(
         "MS862",
         # Python raises it, too. No plan has the numbers.
-        re.compile(r"(bad record: topic \S+, partition \d+, offset \d+: [^\n]*?)" + _END),
-        _first,
+        re.compile(r"(bad record: topic \S+, partition \d+, offset \d+: [^\n]*?)" + END),
+        first_group,
         "fix the producer of these records, or set on_bad_record: skip or dead_letter for the source",
     ),
-    _KnownFailure(
+    KnownFailure(
         "MS892",
         re.compile(r"(the schema registry at \S+ refuses \S+: HTTP 40[13])"),
-        _first,
+        first_group,
         "check username and password, or token, of schema_registry in profiles.yml",
     ),
-    _KnownFailure(
+    KnownFailure(
         "MS891",
         re.compile(
             r"(the schema registry at \S+ (?:does not answer(?:: \w+| with a schema)|refuses \S+: HTTP \d+))"
         ),
-        _first,
+        first_group,
         "check the url of schema_registry in profiles.yml, and the network",
     ),
-    _KnownFailure(
+    KnownFailure(
         "MS858",
         # Before what is said of offsets: it names that of the record, too.
         re.compile(r"InvalidTimestampException"),
@@ -229,27 +104,9 @@ _FAILURES = (
         "let the topic have any time: kafka-configs.sh --alter --entity-type topics --entity-name … "
         "--add-config message.timestamp.after.max.ms=9223372036854775807; or leave out such rows",
     ),
-    _KnownFailure(
-        "MS864",
-        re.compile(
-            r"(/_change_data/\S+ does not exist|CHANGE_DATA_FILE_NOT_FOUND|TRUNCATED_TRANSACTION_LOG)"
-        ),
-        lambda _: "changes of a table that it has not read yet no longer exist",
-        "`millstream build --full-refresh` removes the rows and state of the models, and starts over; to let "
-        "queries stop for longer, set `old_files` in `tables:` of the profile",
-    ),
-    _KnownFailure(
-        "MS843",
-        re.compile(
-            r"\[(?:PATH_NOT_FOUND|DELTA_PATH_DOES_NOT_EXIST|DELTA_TABLE_NOT_FOUND|DELTA_MISSING_DELTA_TABLE)"
-            r"[.\w]*\][^\n]*?([^/\s`'\"]+?)[`'\"./]*(?: (?:doesn't|does not) exist[^\n]*)?(?:\n|\Z| SQLSTATE)"
-            r'|ERROR: relation "([^"\n]+)" does not exist'
-        ),
-        lambda match: f"a table that it reads or writes no longer exists: {match[1] or match[2]}",
-        "restore it, or build it again: `millstream build --full-refresh` removes the rows and state of the "
-        "models, and starts over",
-    ),
-    _KnownFailure(
+    *store_failures(),
+    missing_table(rf"\[PATH_NOT_FOUND[.\w]*\][^\n]*?{TABLE_OF_PATH}"),
+    KnownFailure(
         "MS859",
         # As Spark says it, and delta-rs.
         re.compile(
@@ -260,32 +117,32 @@ _FAILURES = (
         "restore it; or `millstream build --full-refresh` removes the rows and state of the models, and "
         "starts over",
     ),
-    _KnownFailure(
+    KnownFailure(
         "MS699",
         re.compile(r"FAILED_READ_FILE[\w.]*\][^\n]*? reading file (\S+?)\. "),
         lambda match: f"file: {match[1]}: it can't be read",
         "restore the file; Spark's log says what is wrong with it",
     ),
-    _KnownFailure(
+    KnownFailure(
         "MS864",
         re.compile(_LOST),
-        lambda match: f"the next records to read no longer exist: {_first(match)}",
+        lambda match: f"the next records to read no longer exist: {first_group(match)}",
         "the topic was recreated, or its retention is too short: `millstream build --full-refresh` removes "
         "the rows and state of the models, and starts over with the records that the topic has now",
     ),
-    _KnownFailure(
+    KnownFailure(
         "MS865",
         re.compile(r"(UnknownTopicOrPartition|This server does not host this topic-partition)"),
         lambda _: "a topic that it reads or writes no longer exists",
         "create it, or run `millstream build`, which creates it",
     ),
-    _KnownFailure(
+    KnownFailure(
         "MS867",
         re.compile(r"(\w*Authorization\w*Exception[^\n]*|\w*Authentication\w*Exception[^\n]*)"),
-        lambda match: f"Kafka denies access: {_first(match)}",
+        lambda match: f"Kafka denies access: {first_group(match)}",
         "request the permission, or fix user and password in profiles.yml",
     ),
-    _KnownFailure(
+    KnownFailure(
         "MS810",
         re.compile(r"(ProducerFenced|InvalidProducerEpoch|InvalidTxnState|InvalidPidMapping)Exception"),
         lambda _: (
@@ -294,32 +151,32 @@ _FAILURES = (
         ),
         "let batches be smaller with max_rows_per_trigger, or set transaction.timeout.ms in `producer`",
     ),
-    _KnownFailure(
+    KnownFailure(
         "MS819",
         re.compile(r"(InvalidTxnTimeoutException|transaction timeout is larger than the maximum)"),
         lambda _: "Kafka does not allow transactions to take that long",
         "set transaction.timeout.ms in `producer` to at most the brokers' transaction.max.timeout.ms",
     ),
-    _KnownFailure(
+    KnownFailure(
         "MS885",
         re.compile(r"Expiring \d+ record\(s\) for ([\w.-]+)-\d+:(\d+) ?ms"),
         lambda match: f"Kafka accepted no record of topic '{match[1]}' for {int(match[2]) // 1000} s",
         "check that the topic exists and its brokers answer; unsent records are sent again",
     ),
-    _KnownFailure(
+    KnownFailure(
         "MS849",
         re.compile(r"Compacted topic cannot accept message without key in topic partition ([\w.-]+)-\d+"),
         lambda match: f"topic '{match[1]}' is compacted, and the key of a record is NULL",
         _NULL_KEYS,
     ),
-    _KnownFailure(
+    KnownFailure(
         "MS849",
         # What Kafka's client says of the other records of the batch, often first.
         re.compile(r"part of a batch which had one more more invalid records"),
         lambda _: "Kafka refuses a record: its topic is compacted, and its key is NULL",
         _NULL_KEYS,
     ),
-    _KnownFailure(
+    KnownFailure(
         "MS695",
         re.compile(r"RecordTooLargeException: (?:The message is (\d+) bytes)?"),
         lambda match: (
@@ -328,29 +185,29 @@ _FAILURES = (
         "set max.request.size in `producer` to more bytes, and max.message.bytes of the topic; or go on "
         "without such records by on_bad_record: skip or dead_letter of the model",
     ),
-    _KnownFailure(
+    KnownFailure(
         "MS884",
         re.compile(r"(No space left on device|Disk quota exceeded)"),
-        lambda match: f"a disk is full: {_first(match)}",
+        lambda match: f"a disk is full: {first_group(match)}",
         "free space where checkpoints, tables or Spark's own files are; the query then continues by itself",
     ),
-    _KnownFailure(
+    KnownFailure(
         "MS800",
         re.compile(r"Too many open files"),
         lambda _: "the process has as many open files as it may have",
         "let it open more before you start it, such as by `ulimit -n 100000`",
     ),
-    _KnownFailure(
+    KnownFailure(
         "MS868",
         re.compile(r"\[DUPLICATED_MAP_KEY\] (Duplicate map key [^\n]*? was found)"),
-        lambda match: f"DUPLICATED_MAP_KEY: {_first(match)}",
+        lambda match: f"DUPLICATED_MAP_KEY: {first_group(match)}",
         "give a map each key once, or let the last value win: `spark.sql.mapKeyDedupPolicy: LAST_WIN` in "
         "`spark:` of the target",
     ),
-    _KnownFailure(
+    KnownFailure(
         "MS868",
         re.compile(_RAISED),
-        lambda match: _first(match).replace("]", ":", 1),
+        lambda match: first_group(match).replace("]", ":", 1),
         "use a function that returns NULL instead, such as try_cast or try_divide, or filter out such rows; "
         "a text next to another type in a comparison or UNION is cast to it: cast the other side to string",
     ),
@@ -383,7 +240,7 @@ def problem_of(
         return error.diagnostics[0]
     causes = [cause for cause in causes_of(error) if not cause.is_planning]
     for failure in _FAILURES:
-        if match := failure.search(causes):
+        if match := _find(failure, causes):
             location = target_location if failure.code in _OF_TARGET else None
             remedy = failure.remedy if isinstance(failure.remedy, str) else failure.remedy(match)
             return Diagnostic(failure.code, f"{who}: {failure.message(match)}", location, remedy)
