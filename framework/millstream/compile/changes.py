@@ -78,11 +78,11 @@ def _unknown(output: Output, catalog: Catalog) -> tuple[str, str] | None:
                 table = node.relation.last_name
                 what = f"'{table}' is stored in {store.title}, which has no change feed"
                 return f"{start}: {what}", f"give '{table}' {choices_with_change_feed()}"
-        reads = [relation for e in node.expressions for relation in e.reads]
+        reads = [relation for expression in node.expressions for relation in expression.reads]
         if read := [relation.last_name for relation in reads if relation.kind != "seed"]:
             what = f"it also reads '{read[0]}', which changes on its own"
             return f"{start}: {what}", f"join '{read[0]}' in a table, and select from that table"
-        if called := [function for e in node.expressions for function in e.functions]:
+        if called := [function for expression in node.expressions for function in expression.functions]:
             what = f"{called[0]}() may have given something else then"
             return f"{start}: {what}", f"call {called[0]}() in the table that it selects from"
         if not node.deterministic:

@@ -34,7 +34,7 @@ def in_environment(compiled: Compiled, environment: Environment) -> Compiled:
         catalog,
         topics={id_: _topic(topic, environment) for id_, topic in catalog.topics.items()},
         row_sources={id_: _row_source(source, environment) for id_, source in catalog.row_sources.items()},
-        models={id_: _model(model, environment) for id_, model in catalog.models.items()},
+        models={id_: _model(spec, environment) for id_, spec in catalog.models.items()},
         environment=environment,
     )
     return replace(compiled, manifest=manifest, catalog=to_msgpack(catalog))
@@ -52,9 +52,9 @@ def _row_source(source: RowSpec, environment: Environment) -> RowSpec:
     )
 
 
-def _model(model: ModelSpec, environment: Environment) -> ModelSpec:
-    names = _names(model.materialization, model.name, environment, deferred=environment.defers(model.id))
-    return replace(model, materialization=replace(model.materialization, **names)) if names else model
+def _model(spec: ModelSpec, environment: Environment) -> ModelSpec:
+    names = _names(spec.materialization, spec.name, environment, deferred=environment.defers(spec.id))
+    return replace(spec, materialization=replace(spec.materialization, **names)) if names else spec
 
 
 def _node(node: ManifestNode, environment: Environment) -> ManifestNode:

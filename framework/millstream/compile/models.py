@@ -241,7 +241,10 @@ class ModelCompiler:
         extras, more = option_expressions(model.config, relation, self._analysed_option)
         timed = self._timed_query(model, analysis, relation) if any(map(is_time_problem, more)) else None
         if timed is not None:
-            more = [*(plan_problem for plan_problem in more if not is_time_problem(plan_problem)), *timed[1]]
+            more = [
+                *(plan_diagnostic for plan_diagnostic in more if not is_time_problem(plan_diagnostic)),
+                *timed[1],
+            ]
         diagnostics += more
         properties = self.project.properties.get(model.file.name)
         checks, wrong = row_checks(model.config, properties, relation, self._analysed_option)
@@ -254,10 +257,12 @@ class ModelCompiler:
             spec, model.traits, diagnostics = self.planning.check(
                 model, analysis.query, extras, checks, metrics, log, self._own_options(model)
             )
-            if timed is not None and all(in_plan.severity == "warning" for in_plan in diagnostics):
+            if timed is not None and all(
+                plan_diagnostic.severity == "warning" for plan_diagnostic in diagnostics
+            ):
                 spec = msgspec.structs.replace(spec, query=timed[0])
             model.spec = to_msgpack(spec)
-        located = [self._plan_diagnostic(model, in_plan) for in_plan in diagnostics]
+        located = [self._plan_diagnostic(model, plan_diagnostic) for plan_diagnostic in diagnostics]
         model.diagnostics += [diagnostic for diagnostic in located if diagnostic.severity == "error"]
         model.warnings = [diagnostic for diagnostic in located if diagnostic.severity == "warning"]
 
@@ -289,7 +294,7 @@ class ModelCompiler:
             return []
         pinned = sink_pins(sink, model.config, model.id, self._pins)
         if pinned.diagnostics:
-            return [self._plan_diagnostic(model, plan_problem) for plan_problem in pinned.diagnostics]
+            return [self._plan_diagnostic(model, plan_diagnostic) for plan_diagnostic in pinned.diagnostics]
         if pinned.options:
             model.config |= pinned.options
             sink = materialization_of(model.file.name, model.config).sink
@@ -307,7 +312,7 @@ class ModelCompiler:
         key, more = sink_key(sink, model.config, relation, self.project, self._pins, pinned.keys)
         model.config |= key
         diagnostics += more
-        return [self._plan_diagnostic(model, plan_problem) for plan_problem in diagnostics]
+        return [self._plan_diagnostic(model, plan_diagnostic) for plan_diagnostic in diagnostics]
 
     def _own_options(self, model: Model) -> set[str]:
         """Return the options that a model itself sets: in its file, or in YAML."""
@@ -318,23 +323,25 @@ class ModelCompiler:
     def _analysed_option(self, sql: str, relation: InputRelation) -> Analysis:
         return self._analyze(sql, lambda _: relation, list)
 
-    def _plan_diagnostic(self, model: Model, in_plan: PlanDiagnostic) -> Diagnostic:
-        diagnostic = self._located(model, in_plan)
-        others = (self.models.get(other.shown_name) for other in in_plan.others)
+    def _plan_diagnostic(self, model: Model, plan_diagnostic: PlanDiagnostic) -> Diagnostic:
+        diagnostic = self._located(model, plan_diagnostic)
+        others = (self.models.get(other.shown_name) for other in plan_diagnostic.others)
         notes = (
             DiagnosticNote(f"'{o.file.name}'", Location(o.file.path, 1, 1, 2))
             for o in others
             if o is not None
         )
         return msgspec.structs.replace(
-            diagnostic, notes=(*diagnostic.notes, *notes), severity=in_plan.severity
+            diagnostic, notes=(*diagnostic.notes, *notes), severity=plan_diagnostic.severity
         )
 
-    def _located(self, model: Model, in_plan: PlanDiagnostic) -> Diagnostic:
-        rendered, option = model.rendered, in_plan.option
-        start, stop = in_plan.start, in_plan.stop
+    def _located(self, model: Model, plan_diagnostic: PlanDiagnostic) -> Diagnostic:
+        rendered, option = model.rendered, plan_diagnostic.option
+        start, stop = plan_diagnostic.start, plan_diagnostic.stop
         if not option and rendered is not None and stop > start:
-            in_sql = SqlDiagnostic(in_plan.code, in_plan.message, in_plan.help, start, stop)
+            in_sql = SqlDiagnostic(
+                plan_diagnostic.code, plan_diagnostic.message, plan_diagnostic.help, start, stop
+            )
             return self.diagnostic(rendered, in_sql)
         properties = self.project.properties.get(model.file.name)
         location, line = None, ""
@@ -343,7 +350,7 @@ class ModelCompiler:
         elif properties and option in properties.config_locations:
             location = properties.config_locations[option]
             line = properties.config_lines.get(option, "")
-        return in_plan.located_at(location or Location(model.file.path, 1, 1, 2), line)
+        return plan_diagnostic.located_at(location or Location(model.file.path, 1, 1, 2), line)
 
     def option_location(self, model: Model, *options: str) -> Location:
         """Return the location of the first of these options that a model itself sets, or its first line."""
@@ -407,25 +414,23 @@ class ModelCompiler:
 
         return analyze_sql(sql, find, names, self.project.functions, model=model_name, text=text)
 
-    def diagnostic(self, rendered: Rendered, sql_diagnostic: SqlDiagnostic) -> Diagnostic:
+    def diagnostic(self, rendered: Rendered, diagnostic: SqlDiagnostic) -> Diagnostic:
         location, line, notes = self.renderer.locate(
-            rendered, sql_diagnostic.start, sql_diagnostic.stop, sql_diagnostic.needle, sql_diagnostic.before
+            rendered, diagnostic.start, diagnostic.stop, diagnostic.needle, diagnostic.before
         )
-        if sql_diagnostic.code == "MS409":
+        if diagnostic.code == "MS409":
             location, line, notes = self._at_call(location, line, notes)
-        for opened, closed in sql_diagnostic.opened:
+        for opened, closed in diagnostic.opened:
             written = self._written(rendered, opened)
             if _in_argument(written) and (
                 closed is None or not _in_argument(self._written(rendered, closed))
             ):
                 location, line, notes = written  # an argument opens what it does not close
                 break
-        if sql_diagnostic.noticed is not None:
-            noticed, _, _ = self.renderer.locate(rendered, sql_diagnostic.noticed, sql_diagnostic.noticed + 1)
+        if diagnostic.noticed is not None:
+            noticed, _, _ = self.renderer.locate(rendered, diagnostic.noticed, diagnostic.noticed + 1)
             notes.append(DiagnosticNote("found here", noticed))
-        return Diagnostic(
-            sql_diagnostic.code, sql_diagnostic.message, location, sql_diagnostic.help, line, tuple(notes)
-        )
+        return Diagnostic(diagnostic.code, diagnostic.message, location, diagnostic.help, line, tuple(notes))
 
     def _at_call(
         self, location: Location, line: str, notes: list[DiagnosticNote]

@@ -139,8 +139,14 @@ def option_expressions(
     for option, name, sql in written:
         analysis = analyse(f"{_BEFORE}{sql} as option from this", relation)
         diagnostics += [
-            PlanDiagnostic(p.code, f"in '{name}': {p.message}", p.help, relation.id, option=option)
-            for p in analysis.diagnostics
+            PlanDiagnostic(
+                diagnostic.code,
+                f"in '{name}': {diagnostic.message}",
+                diagnostic.help,
+                relation.id,
+                option=option,
+            )
+            for diagnostic in analysis.diagnostics
         ]
         if (expression := only_expression(analysis)) is not None:
             if option == TIMESTAMP_OPTION:

@@ -51,5 +51,5 @@ def query_with_time(
     ), diagnostics
 
 
-def is_time_problem(plan_problem: PlanDiagnostic) -> bool:
-    return plan_problem.option == TIMESTAMP_OPTION and plan_problem.code != "MS521"
+def is_time_problem(plan_diagnostic: PlanDiagnostic) -> bool:
+    return plan_diagnostic.option == TIMESTAMP_OPTION and plan_diagnostic.code != "MS521"

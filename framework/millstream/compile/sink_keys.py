@@ -41,7 +41,7 @@ class _SinkKey(Struct, frozen=True):
             case [Field(type=column_type)]:
                 return column_type
             case columns:
-                return Row(tuple(Field(column.name, column.type) for column in columns))
+                return Row(tuple(Field(field.name, field.type) for field in columns))
 
     def diagnostic(self, code: str, message: str, remedy: str, option: str) -> PlanDiagnostic:
         return PlanDiagnostic(code, message, remedy, self.relation.id, option=option)
@@ -65,7 +65,7 @@ def sink_key(
     diagnostics = list(_misplaced(key))
     if diagnostics or sink.key_encoding is None or len(columns) != len(sink.key):
         return {}, diagnostics
-    if any(column.type == UNKNOWN for column in key.columns):
+    if any(field.type == UNKNOWN for field in key.columns):
         message = "the type of its key is unknown"
         return {}, [key.diagnostic("MS124", message, "cast the column to its type", "key_format")]
     if function_of(sink.key_encoding.name) and not key.written.file:
@@ -177,8 +177,8 @@ def _differences(key: _SinkKey, schema: ReadSchema) -> Iterator[PlanDiagnostic]:
         yield key.diagnostic("MS124", message, "cast the columns, or change the schema", "key_schema")
         return
     nullable = {column.name for column in schema.columns if column.nullable}
-    for column in key.columns if len(key.columns) > 1 else ():
-        if column.nullable and column.name not in nullable:
-            remedy = f"use coalesce({column.name}, …), or let the field be null in the schema"
-            message = f"'{column.name}' can be NULL, but not in {path}"
+    for field in key.columns if len(key.columns) > 1 else ():
+        if field.nullable and field.name not in nullable:
+            remedy = f"use coalesce({field.name}, …), or let the field be null in the schema"
+            message = f"'{field.name}' can be NULL, but not in {path}"
             yield key.diagnostic("MS124", message, remedy, "key_schema")

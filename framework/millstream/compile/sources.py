@@ -85,7 +85,9 @@ def _of_records(
     columns = tuple(column for column in relation.columns if column.name not in derived)
     if isinstance(topic, Topic):
         of_change = format_of(topic.format).of_change
-        columns += tuple(RelationColumn(c.name, c.type, c.nullable, hidden=True) for c in of_change)
+        columns += tuple(
+            RelationColumn(field.name, field.type, field.nullable, hidden=True) for field in of_change
+        )
     if not isinstance(topic, Topic) or not topic.versions:
         return columns
     times = {column.name for column in VERSION_COLUMNS}
@@ -99,7 +101,7 @@ def _time_of_versions(topic: DeclaredSource, diagnostic: Diagnostic) -> Diagnost
         not isinstance(topic, Topic)
         or not topic.versions
         or diagnostic.code != "MS402"
-        or name not in {c.name for c in VERSION_COLUMNS}
+        or name not in {column.name for column in VERSION_COLUMNS}
     ):
         return diagnostic
     if any(column.name.lower() == name for column in topic.columns):
@@ -114,16 +116,16 @@ def _wrong_type(column: DeclaredColumn, type_name: str) -> Diagnostic:
     return Diagnostic("MS407", message, column.expression_location, remedy)
 
 
-def _located(column: DeclaredColumn, sql_diagnostic: SqlDiagnostic) -> Diagnostic:
+def _located(column: DeclaredColumn, diagnostic: SqlDiagnostic) -> Diagnostic:
     """Convert an error in the generated query to one at the YAML value."""
     location = column.expression_location
     if location is not None and not column.templated:
-        start = max(0, sql_diagnostic.start - len(_BEFORE))
+        start = max(0, diagnostic.start - len(_BEFORE))
         quoted = location.end - location.column > len(column.expression or "")
         first = location.column + start + (1 if quoted else 0)
-        end = min(first + sql_diagnostic.stop - sql_diagnostic.start, max(location.end, first + 1))
+        end = min(first + diagnostic.stop - diagnostic.start, max(location.end, first + 1))
         location = Location(location.path, location.line, first, end)
-    remedy = sql_diagnostic.help
-    if sql_diagnostic.code == "MS402":
+    remedy = diagnostic.help
+    if diagnostic.code == "MS402":
         remedy = f"{remedy} ('from' reads the other columns of the source; declare those that it needs)"
-    return Diagnostic(sql_diagnostic.code, sql_diagnostic.message, location, remedy)
+    return Diagnostic(diagnostic.code, diagnostic.message, location, remedy)

@@ -145,7 +145,7 @@ class Engine(Struct, frozen=True, eq=False):
         if environment is not None and environment.defers(source.relation):
             began = environment.began.get(name)
             return {"began": began} if began else {}
-        writers = (q for q in self.job.physical.queries if source.relation in q.stored)
+        writers = (query for query in self.job.physical.queries if source.relation in query.stored)
         records = map(self.record, writers)
         began = next((record.began.get(name) for record in records if record is not None), None)
         return {"began": began} if began else {}
@@ -573,9 +573,9 @@ class Service(Struct, frozen=True):
 def service_of(query: Query, catalog: Catalog, target: Target) -> Service:
     """Return the shortest latency and the highest priority of a query's stored models."""
     models = [catalog.models[id_] for id_ in query.stored if id_ in catalog.models]
-    latencies = [model.latency or target.settings.get("latency") for model in models]
+    latencies = [spec.latency or target.settings.get("latency") for spec in models]
     return Service(
         min((duration_millis(latency) / 1000 for latency in latencies if latency), default=None),
-        max((PRIORITIES.index(model.priority) for model in models), default=PRIORITIES.index("normal")),
-        next((model.every for model in models if model.every), None),  # such a table has a query of its own
+        max((PRIORITIES.index(spec.priority) for spec in models), default=PRIORITIES.index("normal")),
+        next((spec.every for spec in models if spec.every), None),  # such a table has a query of its own
     )

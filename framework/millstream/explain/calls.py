@@ -96,9 +96,14 @@ def _formats(
 
 def _rows(node: Node, names: Mapping[int, str]) -> str:
     """Describe the input rows: the nearest operator upstream that creates rows, and the filters between."""
-    below, conditions = filtered_rows(node)
-    filters = [[c for _, c in pairs] for _, pairs in groupby(conditions, key=lambda pair: id(pair[0]))]
+    input_node, conditions = filtered_rows(node)
+    filters = [
+        [condition for _, condition in pairs]
+        for _, pairs in groupby(conditions, key=lambda pair: id(pair[0]))
+    ]
     where = (
-        f" where {conditions_text([c for pairs in reversed(filters) for c in pairs])}" if conditions else ""
+        f" where {conditions_text([condition for pairs in reversed(filters) for condition in pairs])}"
+        if conditions
+        else ""
     )
-    return f"rows of {names[id(below)]}{where}"
+    return f"rows of {names[id(input_node)]}{where}"

@@ -81,8 +81,8 @@ def explain_plans(plans: OptimizedPlan, about: ExplanationContext) -> Explanatio
     written, optimized = of_outputs(plans.written, chosen), of_outputs(plans.plan, chosen)
     queries, parts = _parts(optimized, about.queries, everything=chosen is None)
     costs = Costs(about.hints)
-    separately, before = costs.of(written, separate_outputs(written)), costs.of(written)
-    after = costs.of(optimized, parts)
+    separately, old = costs.of(written, separate_outputs(written)), costs.of(written)
+    new = costs.of(optimized, parts)
     return Explanation(
         project=about.project,
         target=about.target,
@@ -90,9 +90,9 @@ def explain_plans(plans: OptimizedPlan, about: ExplanationContext) -> Explanatio
         written=draw_plan(written),
         optimized=draw_plan(optimized, models_of(queries)),
         cost_written=separately,
-        cost_optimized=after,
-        saves=subtract_costs(separately, after),
-        together=subtract_costs(separately, before),
+        cost_optimized=new,
+        saves=subtract_costs(separately, new),
+        together=subtract_costs(separately, old),
         rules=_rules(plans.steps, chosen, costs),
         queries=queries,
         separations=tuple(
@@ -116,7 +116,7 @@ def explain_step(step: RuleStep, about: ExplanationContext) -> Explanation:
     chosen = outputs_of(step.before, about.models) if about.models else None
     before, after = of_outputs(step.before, chosen), of_outputs(step.after, chosen)
     costs = Costs(about.hints)
-    was, now = costs.of(before), costs.of(after)
+    old, new = costs.of(before), costs.of(after)
     return Explanation(
         project=about.project,
         target=about.target,
@@ -124,9 +124,9 @@ def explain_step(step: RuleStep, about: ExplanationContext) -> Explanation:
         models=tuple(map(model_name, about.models)),
         written=draw_plan(before),
         optimized=draw_plan(after),
-        cost_written=was,
-        cost_optimized=now,
-        saves=subtract_costs(was, now),
+        cost_written=old,
+        cost_optimized=new,
+        saves=subtract_costs(old, new),
         rules=_rules([step], chosen, costs),
         calls=tuple(python_calls(after, about.obstacles)),
     )
@@ -185,22 +185,22 @@ def _rules(
     changes: dict[str, list[PlanChange]] = {}
     saves: dict[str, Cost] = {}
     for step in steps:
-        before, after = of_outputs(step.before, chosen), of_outputs(step.after, chosen)
-        if chosen is not None and same_outputs(before, after):
+        old, new = of_outputs(step.before, chosen), of_outputs(step.after, chosen)
+        if chosen is not None and same_outputs(old, new):
             continue
-        changes.setdefault(step.rule, []).extend(_relevant(step, before, after, everything=chosen is None))
-        less = subtract_costs(costs.of(before), costs.of(after))
+        changes.setdefault(step.rule, []).extend(_relevant(step, old, new, everything=chosen is None))
+        less = subtract_costs(costs.of(old), costs.of(new))
         saves[step.rule] = add_costs(saves[step.rule], less) if step.rule in saves else less
     return tuple(RuleReport(rule, tuple(dict.fromkeys(all_)), saves[rule]) for rule, all_ in changes.items())
 
 
-def same_outputs(before: Plan, after: Plan) -> bool:
-    return all(a is b for a, b in zip(before.outputs, after.outputs, strict=True))
+def same_outputs(old: Plan, new: Plan) -> bool:
+    return all(a is b for a, b in zip(old.outputs, new.outputs, strict=True))
 
 
-def _relevant(step: RuleStep, before: Plan, after: Plan, *, everything: bool) -> Iterable[PlanChange]:
+def _relevant(step: RuleStep, old: Plan, new: Plan, *, everything: bool) -> Iterable[PlanChange]:
     """Return the changes that concern models of these plans, and those that name no model."""
     if everything:
         return step.changes
-    near = {model for plan in (before, after) for node in in_order(plan.outputs) for model in node.models}
+    near = {model for plan in (old, new) for node in in_order(plan.outputs) for model in node.models}
     return [change for change in step.changes if not change.models or near.intersection(change.models)]

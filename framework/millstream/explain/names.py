@@ -156,7 +156,7 @@ def _columns(node: Node) -> tuple[str, ...]:
         case Filter():
             return _read(node.conditions)
         case Project():
-            return tuple(i.name for i in node.items if i.expression.column is None)[:_MOST_COLUMNS]
+            return tuple(item.name for item in node.items if item.expression.column is None)[:_MOST_COLUMNS]
         case Aggregate():
             return tuple(key.name for key in node.keys)[:_MOST_COLUMNS]
         case Expand():

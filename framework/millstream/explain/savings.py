@@ -134,8 +134,8 @@ def separate_outputs(plan: Plan) -> list[list[Output]]:
     return [[output] for output in plan.outputs]
 
 
-def subtract_costs(before: Cost, after: Cost) -> Cost:
-    return _combined(before, after, sub)
+def subtract_costs(old: Cost, new: Cost) -> Cost:
+    return _combined(old, new, sub)
 
 
 def add_costs(one: Cost, other: Cost) -> Cost:

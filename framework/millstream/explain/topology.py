@@ -67,7 +67,9 @@ def draw_plan(plan: Plan, queries: Sequence[tuple[str, frozenset[NodeId]]] = ())
     Nodes that several queries need run in each of them, and are drawn in each.
     """
     traits, names = all_traits(plan), node_names(plan)
-    parts = [(name, [o for o in plan.outputs if o.model in models]) for name, models in queries]
+    parts = [
+        (name, [output for output in plan.outputs if output.model in models]) for name, models in queries
+    ]
     grouped = {id(output) for _, outputs in parts for output in outputs}
     parts = [(name, outputs) for name, outputs in parts if outputs]
     if rest := [output for output in plan.outputs if id(output) not in grouped]:
@@ -90,7 +92,9 @@ def draw_plan(plan: Plan, queries: Sequence[tuple[str, frozenset[NodeId]]] = ())
         node_ids |= query_ids
         if query:
             groups.append(QueryNodes(query, tuple(query_ids[id(node)] for node in order)))
-    return Drawing(tuple(nodes), tuple(edges), tuple(node_ids[id(o)] for o in plan.outputs), tuple(groups))
+    return Drawing(
+        tuple(nodes), tuple(edges), tuple(node_ids[id(output)] for output in plan.outputs), tuple(groups)
+    )
 
 
 def _drawn(node: Node, name: str, traits: Traits) -> DrawnNode:

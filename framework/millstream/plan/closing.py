@@ -39,8 +39,8 @@ def never_closes(node: Aggregate, times: Sequence[str]) -> tuple[str, str]:
 
 def _selected(node: Aggregate) -> Item | None:
     """Return a group key that a SELECT below computes as a window."""
-    below = node.input.input if isinstance(node.input, Repartition) else node.input
-    definitions = below.definitions if isinstance(below, Project) else {}
+    input_node = node.input.input if isinstance(node.input, Repartition) else node.input
+    definitions = input_node.definitions if isinstance(input_node, Project) else {}
     for key in node.keys:
         definition = definitions.get(key.expression.column or "")
         if definition is not None and is_window_call(definition):

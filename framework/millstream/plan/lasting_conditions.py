@@ -45,25 +45,28 @@ def lasting_conditions(node: Filter) -> tuple[Expression, ...]:
     )
 
 
-def _lasts(below: Node, condition: ExpressionTree) -> bool:
+def _lasts(input_node: Node, condition: ExpressionTree) -> bool:
     match condition:
         case OperatorTree(sign="and" | "or", operands=conditions):
-            return all(_lasts(below, operand) for operand in conditions)
+            return all(_lasts(input_node, operand) for operand in conditions)
         case OperatorTree(sign="not", operands=(OperatorTree(sign="is null", operands=(value,)),)):
-            return _stays_known(below, value)
+            return _stays_known(input_node, value)
         case OperatorTree(sign=">" | ">=", operands=(more, less)):
-            return _is_ever_more(below, more, less)
+            return _is_ever_more(input_node, more, less)
         case OperatorTree(sign="<" | "<=", operands=(less, more)):
-            return _is_ever_more(below, more, less)
+            return _is_ever_more(input_node, more, less)
         case OperatorTree(sign="=" | "<>" | "<=>", operands=values):
-            return all(_direction(below, value) == "stays" for value in values)
+            return all(_direction(input_node, value) == "stays" for value in values)
         case _:
-            return _direction(below, condition) == "grows"
+            return _direction(input_node, condition) == "grows"
 
 
-def _is_ever_more(below: Node, more: ExpressionTree, less: ExpressionTree) -> bool:
+def _is_ever_more(input_node: Node, more: ExpressionTree, less: ExpressionTree) -> bool:
     """Return whether a value that is more than another one stays so."""
-    return _direction(below, more) in {"grows", "stays"} and _direction(below, less) in {"falls", "stays"}
+    return _direction(input_node, more) in {"grows", "stays"} and _direction(input_node, less) in {
+        "falls",
+        "stays",
+    }
 
 
 def _direction(node: Node, tree: ExpressionTree) -> Direction:

@@ -21,7 +21,14 @@ def range_column(output: Output) -> Column | None:
     names += [time for time, _ in traits_of(output.input).watermarks]
     names += [parse_partition(text).column for text in table.partition_by]
     columns = (output.by_name.get(name.lower()) for name in names)
-    return next((c for c in columns if c is not None and c.type in {TIMESTAMP, TIMESTAMP_NTZ, DATE}), None)
+    return next(
+        (
+            column
+            for column in columns
+            if column is not None and column.type in {TIMESTAMP, TIMESTAMP_NTZ, DATE}
+        ),
+        None,
+    )
 
 
 def follows_events(output: Output, column: str) -> bool:

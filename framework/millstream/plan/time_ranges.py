@@ -63,7 +63,7 @@ def in_range(output: Output, part: TimeRange, closed_until: int) -> Output:
     until = datetime.fromtimestamp(closed_until / 1000, timezone.utc).isoformat()
     copies: dict[int, Node] = {}
     for node in in_order((output.input,)):
-        inputs = [copies[id(below)] for below in node.inputs]
+        inputs = [copies[id(input_node)] for input_node in node.inputs]
         copy = node.with_inputs(*inputs) if inputs else node
         if isinstance(node, Aggregate) and node.emit == "on_close" and node.window is not None:
             ended = Expression((Ref(node.window.name), f".end <= {_literal(TIMESTAMP, until)}"), BOOLEAN)

@@ -52,7 +52,9 @@ def _without_time(node: Stateful, step: StatefulStep) -> tuple[str, str]:
             f"{start}: `{times[0]}` is not a timestamp",
             "remove ttl_by, which makes it expire by the clock",
         )
-    columns = (c.name for c in node.input.columns if c.type == TIMESTAMP and c.name[:1] != "_")
+    columns = (
+        column.name for column in node.input.columns if column.type == TIMESTAMP and column.name[:1] != "_"
+    )
     if time_column := next(columns, ""):
         remedy = f"write {watermark_clause(time_column)} after the relation in FROM"
     else:

@@ -167,7 +167,11 @@ def without_end(spec: ModelSpec, steps: Sequence[StatefulStep], ttl: str) -> Ite
         match step.node:
             case Aggregate(window=None) as node if any(_aggregate(spec, node, step)):
                 (traits,) = step.inputs
-                columns = (c.name for c in node.input.columns if c.type == TIMESTAMP and c.name[:1] != "_")
+                columns = (
+                    column.name
+                    for column in node.input.columns
+                    if column.type == TIMESTAMP and column.name[:1] != "_"
+                )
                 times = [name for name, _ in traits.watermarks]
                 time_column = next(iter(times), "") or next(columns, "")
                 message = (

@@ -88,7 +88,11 @@ def load_project(
     merged, more = merge_variables(settings.vars, variables)
     chosen, others = read_target(root, settings, target, profiles_dir, merged, environment)
     project, file_diagnostics = load_files(root, settings, chosen, merged, {} if memo is None else memo, {})
-    if errors := [d for d in (*diagnostics, *more, *others, *file_diagnostics) if d.severity == "error"]:
+    if errors := [
+        diagnostic
+        for diagnostic in (*diagnostics, *more, *others, *file_diagnostics)
+        if diagnostic.severity == "error"
+    ]:
         raise MillstreamError(*errors)
     return project
 

@@ -184,7 +184,11 @@ class _Reader:
 
     def seed(self) -> Seed:
         lines = read_records(self.text, self.delimiter, self.diagnostics)
-        broken = [d.location.line for d in self.diagnostics if d.code == "MS118" and d.location]
+        broken = [
+            diagnostic.location.line
+            for diagnostic in self.diagnostics
+            if diagnostic.code == "MS118" and diagnostic.location
+        ]
         if not lines or (broken and min(broken) < lines[0].line):
             lines = [CsvRecord(1, [])]  # without a header, the rows have no meaning
         header, *records = lines

@@ -98,8 +98,15 @@ def _read(text: FileText) -> tuple[dict[str, Any], list[Diagnostic]]:
     node, diagnostics = parse_yaml(text)
     if diagnostics:
         return {}, [
-            Diagnostic("MS115", p.message, p.location, QUOTE if p.help == QUOTE else remedy, p.line, p.notes)
-            for p in diagnostics
+            Diagnostic(
+                "MS115",
+                diagnostic.message,
+                diagnostic.location,
+                QUOTE if diagnostic.help == QUOTE else remedy,
+                diagnostic.line,
+                diagnostic.notes,
+            )
+            for diagnostic in diagnostics
         ]
     if node is None:
         return {}, []

@@ -109,7 +109,8 @@ def counting_sql(rows: Draft, output: Output, checked: CheckedRows, views: Reads
         named.append((count_name("dead_letters", model), any_of(sent, BOOLEAN)))
     # These names contain a blank, so no column of the rows has one of them.
     counts = {
-        name: replace(e, pieces=join_pieces(("count_if(", *e.pieces, ")")), atomic=True) for name, e in named
+        name: replace(expression, pieces=join_pieces(("count_if(", *expression.pieces, ")")), atomic=True)
+        for name, expression in named
     }
     passing = checked.rows.where[len(rows.where) :]
     counts = measure_rows(counts, rows, output, passing) | gather_logs(rows, output, passing)

@@ -45,7 +45,9 @@ def to_accept(verdict: Verdict) -> Iterator[tuple[str, str]]:
 
 def _models(stored: Iterable[NodeId], option: str, more: str = "") -> str:
     models = [model for model in stored if model.kind == "model"]
-    return "".join([f" {option}" if models else "", *(f" {_shell(_selector(m))}{more}" for m in models)])
+    return "".join(
+        [f" {option}" if models else "", *(f" {_shell(_selector(model))}{more}" for model in models)]
+    )
 
 
 def _selector(model: NodeId) -> str:

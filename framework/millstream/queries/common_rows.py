@@ -41,10 +41,10 @@ def with_one_read(branches: Sequence[OutputBranch], others: Sequence[Decode] = (
             chain.append(node)
             (node,) = node.inputs
         for above in reversed(chain):
-            (below,) = above.inputs
+            (input_node,) = above.inputs
             if id(above) not in new:
                 # Without state, it doesn't matter how late a row is.
-                over = new[id(below)]
+                over = new[id(input_node)]
                 new[id(above)] = over if isinstance(above, Watermark) else above.with_inputs(over)
         output = new[id(branch.output)]
         assert isinstance(output, Output)
@@ -68,7 +68,11 @@ def find_trunk(outputs: Sequence[Output]) -> Node | None:
     reached = [{id(node) for node in in_order([output])} for output in outputs]
     common = set.intersection(*reached)
     for node in reversed(in_order(outputs[:1])):
-        if id(node) in common and not isinstance(node, Output) and all(_through(o, node) for o in outputs):
+        if (
+            id(node) in common
+            and not isinstance(node, Output)
+            and all(_through(output, node) for output in outputs)
+        ):
             return node
     return None
 

@@ -138,7 +138,9 @@ class DependencyTrace:
             case Filter():
                 goods = [condition for condition in node.conditions if is_good(condition)]
                 others = [condition for condition in node.conditions if not is_good(condition)]
-                return self.expressions(node.input, others).union(*(self._bad(node, e) for e in goods))
+                return self.expressions(node.input, others).union(
+                    *(self._bad(node, expression) for expression in goods)
+                )
             case Dedupe() | Stateful():
                 return self._state(node)
             case _ if node.inputs:
@@ -172,7 +174,9 @@ class DependencyTrace:
         if (output := self._written.get(id_)) is None:
             return _NONE
         root = output.input
-        columns = sorted(f"{c.name.lower()} {self._meanings.column(root, c.name)}" for c in root.columns)
+        columns = sorted(
+            f"{column.name.lower()} {self._meanings.column(root, column.name)}" for column in root.columns
+        )
         sql = digest_text("\n".join((self._passing.rows(root), *columns)))
         table = Dependency("table", id_.name, sql)
         return self.stored(output, root).union((table,), self._levels(root))
@@ -268,7 +272,10 @@ class DependencyTrace:
             case Aggregate():
                 keys = [key.expression for key in node.keys if key.name.lower() == name.lower()]
                 aggregates = [
-                    e for m in node.measures if m.name.lower() == name.lower() for e in m.expressions
+                    expression
+                    for m in node.measures
+                    if m.name.lower() == name.lower()
+                    for expression in m.expressions
                 ]
                 return self.expressions(node.input, keys or aggregates)
             case Expand():

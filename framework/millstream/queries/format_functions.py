@@ -24,7 +24,11 @@ from millstream.queries.emit.draft import ENCODED_KEY, ENCODED_VALUE
 
 def decoding_calls(order: Iterable[Node], reads: Mapping[NodeId, ReadColumns]) -> tuple[DecodingCall, ...]:
     """Return the calls that decode records, without duplicates; `reads` are the columns that must be good."""
-    parts = ((_value(n, reads.get(n.relation)), key_of(n, "")) for n in order if isinstance(n, Decode))
+    parts = (
+        (_value(node, reads.get(node.relation)), key_of(node, ""))
+        for node in order
+        if isinstance(node, Decode)
+    )
     calls = (part.decoded.by_function for both in parts for part in both if part is not None)
     return tuple({call.name: call for call in calls if call is not None}.values())
 

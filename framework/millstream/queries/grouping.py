@@ -116,7 +116,7 @@ def _split(groups: list[BranchGroup], separations: list[Separation]) -> Iterable
         for states, members in sorted(tops.items(), key=lambda item: (len(item[0]), 0)):
             if seen & set(states):
                 split_off.append(members)
-                shared = next(n for n in members[0].states if id(n) in seen)
+                shared = next(node for node in members[0].states if id(node) in seen)
                 why = f"it adds state above {node_name(shared)}, whose state one query would keep twice"
                 separations += [Separation(b.model, why, tuple(k.model for k in remaining)) for b in members]
             else:
@@ -160,7 +160,7 @@ def _separations(groups: list[BranchGroup], roots: Mapping[int, int]) -> list[Se
         for group in several:
             if group is not main:
                 why = _reason(group.branches[0], main.branches[0])
-                separations += [Separation(b.model, why, main.models) for b in group.branches]
+                separations += [Separation(branch.model, why, main.models) for branch in group.branches]
     return separations
 
 

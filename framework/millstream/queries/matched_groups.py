@@ -99,9 +99,11 @@ def _rebuilt(plan: Plan, groups: Iterable[_Groups]) -> Plan:
     new: dict[int, Node] = {}
     for node in plan.order:
         inputs = []
-        for below in node.inputs:
-            edge, hides = edges.get((id(below), id(node))), tuple(carried[id(below)])
-            inputs.append(_read(new[id(below)], edge, hides) if edge is not None else new[id(below)])
+        for input_node in node.inputs:
+            edge, hides = edges.get((id(input_node), id(node))), tuple(carried[id(input_node)])
+            inputs.append(
+                _read(new[id(input_node)], edge, hides) if edge is not None else new[id(input_node)]
+            )
         new[id(node)] = _carrying(node.with_inputs(*inputs), carried[id(node)])
     outputs = (new[id(output)] for output in plan.outputs)
     return Plan(tuple(output for output in outputs if isinstance(output, Output)))
@@ -173,9 +175,9 @@ def _passed(below: _Above, node: Node) -> _Above:
     match node:
         case Project():
             items = {
-                name: substitute_columns(e, columns)
-                for name, e in node.definitions.items()
-                if _fits(e, columns)
+                name: substitute_columns(expression, columns)
+                for name, expression in node.definitions.items()
+                if _fits(expression, columns)
             }
             return replace(below, nodes=nodes, columns=items)
         case Filter():

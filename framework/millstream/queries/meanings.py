@@ -82,7 +82,9 @@ class ColumnMeanings:
                 row = ", ".join(
                     self.typed(node.input, name) for name in node.input.names if name not in CARRIED
                 )
-                columns = ", ".join(f"{c.name} {c.type}" for c in node.generated if c.name not in CARRIED)
+                columns = ", ".join(
+                    f"{column.name} {column.type}" for column in node.generated if column.name not in CARRIED
+                )
                 called = f"{node.function} {self.functions.get(node.function, '')}"
                 facts: Facts = [*self._keys(node), ("row", row), ("function", called), ("gives", columns)]
                 # With a time to live, Spark uses another state layout.
@@ -194,33 +196,35 @@ class ColumnMeanings:
     def _column(self, node: Node, name: str) -> str:
         return self._computed_by(*self._follow(node, name))
 
-    def _computed_by(self, below: Node, own_name: str) -> str:
+    def _computed_by(self, input_node: Node, own_name: str) -> str:
         """Describe a column by the node that computes it."""
-        match below:
+        match input_node:
             case Project():
-                expression = below.definitions.get(own_name) or _item(below.items, own_name).expression
-                return self.of(below.input, expression)
+                expression = (
+                    input_node.definitions.get(own_name) or _item(input_node.items, own_name).expression
+                )
+                return self.of(input_node.input, expression)
             case Aggregate():
-                for item in below.keys:
+                for item in input_node.keys:
                     if item.name.lower() == own_name.lower():
-                        return self.of(below.input, item.expression)
-                call = next(m for m in below.measures if m.name.lower() == own_name.lower())
-                where = f" where {self.of(below.input, call.condition)}" if call.condition else ""
-                return self.of(below.input, call.call) + where
+                        return self.of(input_node.input, item.expression)
+                call = next(m for m in input_node.measures if m.name.lower() == own_name.lower())
+                where = f" where {self.of(input_node.input, call.condition)}" if call.condition else ""
+                return self.of(input_node.input, call.call) + where
             case Expand():
-                index = [c.name.lower() for c in below.generated].index(own_name.lower())
-                return f"{self.of(below.input, below.call)}#{index}"
+                index = [column.name.lower() for column in input_node.generated].index(own_name.lower())
+                return f"{self.of(input_node.input, input_node.call)}#{index}"
             case Union():
-                index = [c.name.lower() for c in below.columns].index(own_name.lower())
-                sides = (self.column(side, side.columns[index].name) for side in below.sides)
+                index = [column.name.lower() for column in input_node.columns].index(own_name.lower())
+                sides = (self.column(side, side.columns[index].name) for side in input_node.sides)
                 return f"union({', '.join(sides)})"
             case Decode():
-                root = self._roots.get(below.relation)
+                root = self._roots.get(input_node.relation)
                 if root is not None and own_name.lower() in root.by_name:
                     return self.column(root, own_name)
-                return f"{below.relation}.{own_name}"
+                return f"{input_node.relation}.{own_name}"
             case _:
-                relation = below.relation or below.fingerprint
+                relation = input_node.relation or input_node.fingerprint
                 return f"{relation}.{own_name}"
 
     def _follow(self, node: Node, name: str) -> tuple[Node, str]:

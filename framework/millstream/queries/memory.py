@@ -125,7 +125,7 @@ def _distinct(node: Node, name: str, distinct: Mapping[tuple[NodeId, str], int])
             case Decode():
                 return distinct.get((node.relation, name))
             case Project():
-                column = next((i.expression.column for i in node.items if i.name == name), None)
+                column = next((item.expression.column for item in node.items if item.name == name), None)
                 if column is None:
                     return None
                 node, name = node.input, column

@@ -33,7 +33,8 @@ def needs_columns(draft: Draft, output: Output) -> bool:
         return False
     used = {*output.keys, *(name for item in output.extras for name in item.expression.columns)}
     return any(not is_free(draft.items[name]) for name in used if name in draft.items) or (
-        draft.deleted is not None and any(not e.deterministic or e.functions for e in draft.items.values())
+        draft.deleted is not None
+        and any(not expression.deterministic or expression.functions for expression in draft.items.values())
     )
 
 

@@ -55,7 +55,10 @@ def of_models(signature: QuerySignature, models: frozenset[NodeId]) -> QuerySign
         operators=tuple(operator for operator in signature.operators if _of(operator, models)),
         branches=_branches(signature.branches, models),
         stored=tuple(stored for stored in signature.stored if stored.model in models),
-        former=(*signature.former, *(e for e in signature.operators if not _of(e, models))),
+        former=(
+            *signature.former,
+            *(operator for operator in signature.operators if not _of(operator, models)),
+        ),
     )
 
 

@@ -59,7 +59,7 @@ class RowDigests:
         keeping: set[int] = set()
         """The `id`s of stateful nodes and of nodes above them."""
         for current in in_order((node,)):
-            if current.stateful or any(id(below) in keeping for below in current.inputs):
+            if current.stateful or any(id(input_node) in keeping for input_node in current.inputs):
                 keeping.add(id(current))
             if isinstance(current, Filter) and id(current.input) in keeping:
                 conditions.update(
@@ -108,8 +108,8 @@ class RowDigests:
 
     def _filters(self, node: Filter) -> list[str]:
         """Return the conditions of consecutive filters, sorted: their order doesn't matter."""
-        below, conditions = filtered_rows(node)
+        input_node, conditions = filtered_rows(node)
         meanings = {
             self._meanings.of(over, condition) for over, condition in conditions if not is_good(condition)
         }
-        return [self._digests[id(below)], *sorted(meanings)]
+        return [self._digests[id(input_node)], *sorted(meanings)]

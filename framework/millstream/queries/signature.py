@@ -146,7 +146,8 @@ class QuerySignatures:
     def _rows(self, output: Output, root: Node) -> str:
         parts = [self._row_digests.rows(root)]
         parts += sorted(
-            f"{c.name.lower()} {self._written_meanings.column(root, c.name)}" for c in output.columns
+            f"{column.name.lower()} {self._written_meanings.column(root, column.name)}"
+            for column in output.columns
         )
         parts += [
             f"{extra.name} {self._written_meanings.of(root, extra.expression)}" for extra in output.extras

@@ -57,11 +57,11 @@ class KeptInState:
         """The `id`s of nodes below one that may leave out rows, which can make an outer join an inner one."""
         for node in reversed(order):
             others = id(node) in self._below_others or not isinstance(node, _KEEPS_ROWS)
-            for index, below in enumerate(node.inputs):
-                self._read[id(below)] |= self._of_input(node, index)
-                self._conditions[id(below)] += self._passed_on(node, index)
+            for index, input_node in enumerate(node.inputs):
+                self._read[id(input_node)] |= self._of_input(node, index)
+                self._conditions[id(input_node)] += self._passed_on(node, index)
                 if others:
-                    self._below_others.add(id(below))
+                    self._below_others.add(id(input_node))
 
     def facts(self, node: Node, facts: Facts) -> Facts:
         """Return the facts of a state without what Spark does not keep; equal ones mean an equal state."""

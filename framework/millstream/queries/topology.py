@@ -76,7 +76,7 @@ class Topology(Struct, frozen=True):
 def read_catalog(compiled: Compiled) -> Catalog:
     """Return the catalog of a project; raise an error if the columns of a model are unknown."""
     if not compiled.catalog:
-        unknown = [structs.replace(d, severity="error") for d in compiled.diagnostics]
+        unknown = [structs.replace(diagnostic, severity="error") for diagnostic in compiled.diagnostics]
         raise MillstreamError(
             *([diagnostic for diagnostic in unknown if diagnostic.code == "MS414"] or unknown)
         )
@@ -158,8 +158,8 @@ def topology_of(
 
 def _optimized(catalog: Catalog, plan: Plan, unshared: frozenset[NodeId] = frozenset()) -> OptimizedPlan:
     optimization = catalog.target.get("optimization")
-    rules = select_rules(optimization, (model.options.get("optimize") for model in catalog.models.values()))
-    off = switched_off(((id_, model.options) for id_, model in catalog.models.items()), optimization)
+    rules = select_rules(optimization, (spec.options.get("optimize") for spec in catalog.models.values()))
+    off = switched_off(((id_, spec.options) for id_, spec in catalog.models.items()), optimization)
     off |= {model: off.get(model, frozenset()) | SHARING for model in unshared}
     return optimize_plan(plan, rules, hints_of(catalog), off)
 
@@ -175,7 +175,7 @@ def with_figures(topology: Topology, figures: MeasuredFigures) -> Topology:
     if not figures.keeps or delay_costly not in select_rules(optimization):
         return structs.replace(topology, measured=figures)
     hints = with_measured(hints_of(topology.catalog), figures, before.written)
-    off = switched_off(((id_, model.options) for id_, model in models), optimization)
+    off = switched_off(((id_, spec.options) for id_, spec in models), optimization)
     last = optimize_plan(before.plan, (delay_costly,), hints, off)
     optimized = OptimizedPlan(before.written, last.plan, (*before.steps, *last.steps))
     return structs.replace(topology, optimized=optimized, measured=figures)
@@ -248,7 +248,7 @@ def dead_letters_query_of(topology: Topology, source: NodeId) -> Query:
 def physical_settings(catalog: Catalog) -> PhysicalSettings:
     hints = hints_of(catalog)
     optimization = catalog.target.get("optimization")
-    off = switched_off(((id_, model.options) for id_, model in catalog.models.items()), optimization)
+    off = switched_off(((id_, spec.options) for id_, spec in catalog.models.items()), optimization)
     return PhysicalSettings(
         rules=frozenset(rule.__name__ for rule in select_rules(optimization)),
         switched_off=off,

@@ -227,28 +227,28 @@ def _same_branches(old: QuerySignature, new: QuerySignature) -> bool:
     return all(set(was.split(", ")) & set(now.split(", ")) for was, now in pairs)
 
 
-def _changed(was: StatefulOperator, now: StatefulOperator) -> Iterator[str]:
-    if was.kind != now.kind:
-        yield f"{now.name} is {_KINDS[now.kind]} instead of {_KINDS[was.kind]}"
+def _changed(old: StatefulOperator, new: StatefulOperator) -> Iterator[str]:
+    if old.kind != new.kind:
+        yield f"{new.name} is {_KINDS[new.kind]} instead of {_KINDS[old.kind]}"
         return
-    before, after = map(_stored_order, _comparable(was, now))
+    before, after = map(_stored_order, _comparable(old, new))
     if before != after:
         # The position of a window among the keys is not a separate fact.
         for difference in list(describe_differences(before, after)) or ["its keys are in a different order"]:
-            yield f"{now.name}: {difference}"
-    elif was.depends is not None and (changed := list(describe_changes(was.depends, now.depends or ()))):
-        yield f"{now.name}: {', '.join(changed)}"
-    elif was.emitted is not None and was.emitted != now.emitted:
-        held = "groups" if now.kind == "aggregate" else "rows"
+            yield f"{new.name}: {difference}"
+    elif old.depends is not None and (changed := list(describe_changes(old.depends, new.depends or ()))):
+        yield f"{new.name}: {', '.join(changed)}"
+    elif old.emitted is not None and old.emitted != new.emitted:
+        held = "groups" if new.kind == "aggregate" else "rows"
         let_out = f"{held} that the old ones let in would still be emitted"
-        yield f"{now.name}: the conditions upstream of it changed; {let_out}"
+        yield f"{new.name}: the conditions upstream of it changed; {let_out}"
 
 
-def _comparable(was: StatefulOperator, now: StatefulOperator) -> tuple[_Facts, _Facts]:
+def _comparable(old: StatefulOperator, new: StatefulOperator) -> tuple[_Facts, _Facts]:
     """Return what both keep; an older record does not say what Spark leaves out of a state."""
-    if was.stored_facts is None or now.stored_facts is None:
-        return _last_times(was.facts, now.facts), now.facts
-    return was.stored_facts, now.stored_facts
+    if old.stored_facts is None or new.stored_facts is None:
+        return _last_times(old.facts, new.facts), new.facts
+    return old.stored_facts, new.stored_facts
 
 
 def _last_times(was: _Facts, now: _Facts) -> _Facts:

@@ -107,10 +107,10 @@ def source_reads(
 
 def scan_of(node: Decode) -> TopicScan:
     """Return the topic below a Decode; filters on raw records may be between them."""
-    below: Node = node.input
-    while not isinstance(below, TopicScan):
-        (below,) = below.inputs
-    return below
+    input_node: Node = node.input
+    while not isinstance(input_node, TopicScan):
+        (input_node,) = input_node.inputs
+    return input_node
 
 
 def _both(one: TopicRead, other: TopicRead) -> TopicRead:

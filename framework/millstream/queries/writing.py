@@ -70,7 +70,7 @@ class QueryPart(Struct, frozen=True, eq=False):
     def calls(self) -> bool:
         """Whether Python functions are called above a topic's decoded records."""
         nodes = in_order(self.outputs) if self.placed else ()
-        return any(e.functions for node in nodes for e in node.expressions)
+        return any(expression.functions for node in nodes for expression in node.expressions)
 
     def policy(self, output: Output) -> str:
         """Return what happens to a row on which one of an output's functions fails."""

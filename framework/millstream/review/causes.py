@@ -120,14 +120,14 @@ def _seeds(manifest: Manifest) -> dict[NodeId, str]:
 
 def _change(
     node: ManifestNode,
-    before: ModelMeanings,
-    after: ModelMeanings,
+    old: ModelMeanings,
+    new: ModelMeanings,
     edited: Causes,
     changes: Mapping[NodeId, MeaningChange],
 ) -> MeaningChange:
     same = ModelMeaning("", {})
-    sql_meanings = before.by_inputs.get(node.id, same), after.by_inputs.get(node.id, same)
-    full_meanings = before.by_sources[node.id], after.by_sources[node.id]
+    sql_meanings = old.by_inputs.get(node.id, same), new.by_inputs.get(node.id, same)
+    full_meanings = old.by_sources[node.id], new.by_sources[node.id]
     functions = edited.intersection(NodeId("function", name) for name in node.functions)
     itself = Causes((node.id,))
     if full_meanings[0].rows == full_meanings[1].rows:

@@ -47,25 +47,25 @@ def column_changes(
 
 def _in_both(
     id_: NodeId,
-    was: ManifestColumn,
-    now: ManifestColumn,
+    old: ManifestColumn,
+    new: ManifestColumn,
     readers: tuple[ColumnReaders, ColumnReaders],
     comparison: Comparison | None,
 ) -> list[ColumnChange]:
     changes: list[ColumnChange] = []
-    if was.name != now.name:
-        changes.append(_with(readers[0], id_, now.name, "renamed", was.name, now.name))
-    if was.type != now.type:
-        changes.append(_with(readers[1], id_, now.name, "retyped", was.type, now.type))
-    elif was.nullable != now.nullable:
-        changes.append(_with(readers[1], id_, now.name, "nullability", _null(was), _null(now)))
+    if old.name != new.name:
+        changes.append(_with(readers[0], id_, new.name, "renamed", old.name, new.name))
+    if old.type != new.type:
+        changes.append(_with(readers[1], id_, new.name, "retyped", old.type, new.type))
+    elif old.nullable != new.nullable:
+        changes.append(_with(readers[1], id_, new.name, "nullability", _null(old), _null(new)))
     change = comparison.changes.get(id_) if comparison else None
-    if comparison and change and (causes := change.columns.get(now.name.lower())):
-        name = now.name.lower()
+    if comparison and change and (causes := change.columns.get(new.name.lower())):
+        name = new.name.lower()
         texts = [_expression(meanings, id_, name) for meanings in (comparison.before, comparison.after)]
         before, after = map(readable_expression, texts) if texts[0] != texts[1] else ("", "")
         because = tuple(sorted(causes - {id_}))
-        changes.append(_with(readers[1], id_, now.name, "meaning", before, after, because=because))
+        changes.append(_with(readers[1], id_, new.name, "meaning", before, after, because=because))
     return changes
 
 

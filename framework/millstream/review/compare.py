@@ -147,7 +147,7 @@ def _node(id_: NodeId, node: ManifestNode | None, change: NodeChange | None) -> 
 
 
 def _edges(manifest: Manifest) -> set[tuple[NodeId, NodeId]]:
-    return {(p, n.id) for n in manifest.nodes.values() if n.kind in _DRAWN for p in n.depends_on}
+    return {(p, node.id) for node in manifest.nodes.values() if node.kind in _DRAWN for p in node.depends_on}
 
 
 def _style(change: NodeChange | None) -> str:

@@ -200,15 +200,15 @@ def _retracts(node: Node) -> bool:
     return False
 
 
-def _removed(was: Contract, now: Contract | None) -> ContractChange:
-    model = was.model.shown_name
-    if now is None:
-        why = f"{model} was removed: nothing writes to the {was.kind} any more"
+def _removed(old: Contract, new: Contract | None) -> ContractChange:
+    model = old.model.shown_name
+    if new is None:
+        why = f"{model} was removed: nothing writes to the {old.kind} any more"
     else:
-        why = f"{model} now writes to the {now.kind} {now.name}: nothing writes here any more"
+        why = f"{model} now writes to the {new.kind} {new.name}: nothing writes here any more"
     return ContractChange(
-        kind=was.kind, name=was.name, model=was.model, status="removed", breaking=(why,),
-        todo=(f"move its readers, then remove the {was.kind}",),
+        kind=old.kind, name=old.name, model=old.model, status="removed", breaking=(why,),
+        todo=(f"move its readers, then remove the {old.kind}",),
     )  # fmt: skip
 
 
@@ -222,68 +222,68 @@ def _of_schemas(
 
 
 def _changed(
-    was: Contract, now: Contract, node: NodeChange | None, more: Findings, accept: Collection[str]
+    old: Contract, new: Contract, node: NodeChange | None, more: Findings, accept: Collection[str]
 ) -> ContractChange | None:
-    stored = _topic(was, now) if now.kind == "topic" else _table(was, now, accept)
-    findings = [*_columns(was, now, node), *stored]
-    findings += [*_keys(was, now, node), *more]
+    stored = _topic(old, new) if new.kind == "topic" else _table(old, new, accept)
+    findings = [*_columns(old, new, node), *stored]
+    findings += [*_keys(old, new, node), *more]
     breaking = tuple(dict.fromkeys(text for level, text in findings if level == "breaking"))
     notes = tuple(dict.fromkeys(text for level, text in findings if level == "note"))
     todo = tuple(dict.fromkeys(text for level, text in findings if level == "todo"))
     if not (breaking or notes or todo):
         return None
     return ContractChange(
-        kind=now.kind, name=now.name, model=now.model, status="changed",
+        kind=new.kind, name=new.name, model=new.model, status="changed",
         breaking=breaking, notes=notes, todo=todo,
     )  # fmt: skip
 
 
-def _columns(was: Contract, now: Contract, node: NodeChange | None) -> Findings:
+def _columns(old: Contract, new: Contract, node: NodeChange | None) -> Findings:
     renamed = {c.before.lower(): c.after for c in node.columns if c.kind == "renamed"} if node else {}
-    for name, (shown, type_, nullable) in was.columns.items():
-        if name in renamed and renamed[name].lower() not in was.columns:
+    for name, (shown, type_, nullable) in old.columns.items():
+        if name in renamed and renamed[name].lower() not in old.columns:
             yield "breaking", f"`{shown}` is now called `{renamed[name]}`"
             continue
-        if (after := now.columns.get(name)) is None:
+        if (after := new.columns.get(name)) is None:
             yield "breaking", f"`{shown}` was removed"
             continue
         if after[0] != shown:
-            yield "breaking" if now.kind == "topic" else "note", f"`{shown}` is now spelled `{after[0]}`"
+            yield "breaking" if new.kind == "topic" else "note", f"`{shown}` is now spelled `{after[0]}`"
         for stops, text in find_misfits(type_, after[1], shown):
             yield "breaking" if stops else "note", text
         if after[2] and not nullable:
-            omitted = now.kind == "topic" and format_of(now.format).omits_null and not now.changes
+            omitted = new.kind == "topic" and format_of(new.format).omits_null and not new.changes
             yield "breaking", f"`{shown}` can be NULL now{', and is then omitted' if omitted else ''}"
-    for name, (shown, type_, _) in now.columns.items():
-        if now.kind == "topic" and name not in was.columns and shown not in renamed.values():
+    for name, (shown, type_, _) in new.columns.items():
+        if new.kind == "topic" and name not in old.columns and shown not in renamed.values():
             yield "note", f"`{shown}` ({type_}) is new"
-    common = [n for n in was.columns if n in now.columns]
-    ordered = format_of(now.format).by_position
-    if ordered and [n for n in now.columns if n in was.columns][: len(common)] != common:
-        yield "breaking", f"the order of columns changed, which matters in {now.format}"
-    elif ordered and list(now.columns)[: len(was.columns)] != list(was.columns):
-        yield "breaking", f"columns were added or removed, and {now.format} has no column names"
+    common = [n for n in old.columns if n in new.columns]
+    ordered = format_of(new.format).by_position
+    if ordered and [n for n in new.columns if n in old.columns][: len(common)] != common:
+        yield "breaking", f"the order of columns changed, which matters in {new.format}"
+    elif ordered and list(new.columns)[: len(old.columns)] != list(old.columns):
+        yield "breaking", f"columns were added or removed, and {new.format} has no column names"
 
 
 _REPLACE = "deploy it with `millstream apply`, which replaces the table"
 
 
-def _keys(was: Contract, now: Contract, node: NodeChange | None) -> Findings:
-    after, before = ", ".join(now.keys) or "none", ", ".join(was.keys) or "none"
-    if was.keys != now.keys:
-        if now.kind == "topic":
+def _keys(old: Contract, new: Contract, node: NodeChange | None) -> Findings:
+    after, before = ", ".join(new.keys) or "none", ", ".join(old.keys) or "none"
+    if old.keys != new.keys:
+        if new.kind == "topic":
             yield "breaking", f"its key is {after} instead of {before}: records move to other partitions"
-            if was.upsert or now.upsert:
+            if old.upsert or new.upsert:
                 yield "todo", "records under old keys stay until they are deleted"
         else:
             yield "breaking", f"its key is {after} instead of {before}"
             yield "todo", _REPLACE
         return
-    if node is None or now.maintained:
+    if node is None or new.maintained:
         return  # the rows of a table over tables are those that its SQL gives now
-    if changed := [c.name for c in node.columns if c.name in now.keys and c.kind == "meaning"]:
+    if changed := [c.name for c in node.columns if c.name in new.keys and c.kind == "meaning"]:
         stay = "records under old values stay"
-        if now.kind == "table":
+        if new.kind == "table":
             stay = "without a rebuild, rows under old values would stay"
         yield "note", f"the values of key `{', '.join(changed)}` change: {stay}"
 
@@ -345,44 +345,44 @@ def _table(was: Contract, now: Contract, accept: Collection[str]) -> Findings:
         yield "note", f"{names}: added to the table; `apply` fills existing rows{without}"
 
 
-def find_misfits(was: Type, now: Type, path: str) -> Iterator[tuple[bool, str]]:
+def find_misfits(old: Type, new: Type, path: str) -> Iterator[tuple[bool, str]]:
     """Yield how the new type differs for readers of the old one, and whether that breaks them."""
-    if was == now or UNKNOWN in {was, now}:
+    if old == new or UNKNOWN in {old, new}:
         return
-    match was, now:
+    match old, new:
         case Row(), Row():
-            yield from _fields(was, now, path)
+            yield from _fields(old, new, path)
         case Array(element=before), Array(element=after):
             yield from find_misfits(before, after, f"{path}[]")
         case Map(key=key, value=before), Map(key=other, value=after) if key == other:
             yield from find_misfits(before, after, f"{path}[]")
         case _:
-            yield not _is_number_like(was, now), f"`{path}` is {now} instead of {was}{_why(was, now)}"
+            yield not _is_number_like(old, new), f"`{path}` is {new} instead of {old}{_why(old, new)}"
 
 
-def _fields(was: Row, now: Row, path: str) -> Iterator[tuple[bool, str]]:
-    for field in was.fields:
-        after = now.field(field.name)
+def _fields(old: Row, new: Row, path: str) -> Iterator[tuple[bool, str]]:
+    for field in old.fields:
+        after = new.field(field.name)
         if after is None:
             yield True, f"the field `{path}.{field.name}` was removed"
         else:
             yield from find_misfits(field.type, after.type, f"{path}.{field.name}")
-    for field in now.fields:
-        if was.field(field.name) is None:
+    for field in new.fields:
+        if old.field(field.name) is None:
             yield False, f"the field `{path}.{field.name}` is new"
 
 
-def _is_number_like(was: Type, now: Type) -> bool:
+def _is_number_like(old: Type, new: Type) -> bool:
     """Tell whether new values can be read as before, except for large numbers."""
-    if was in INTEGERS:
-        return now in INTEGERS
+    if old in INTEGERS:
+        return new in INTEGERS
     fractions = (FLOAT, DOUBLE)
-    return (was in fractions or isinstance(was, Decimal)) and (
-        now in fractions or now in INTEGERS or isinstance(now, Decimal)
+    return (old in fractions or isinstance(old, Decimal)) and (
+        new in fractions or new in INTEGERS or isinstance(new, Decimal)
     )
 
 
-def _why(was: Type, now: Type) -> str:
-    if was in INTEGERS and now in INTEGERS and INTEGERS.index(now) > INTEGERS.index(was):
+def _why(old: Type, new: Type) -> str:
+    if old in INTEGERS and new in INTEGERS and INTEGERS.index(new) > INTEGERS.index(old):
         return ": large values do not fit existing readers"
     return ""

@@ -110,7 +110,7 @@ def _edited_line(
     models: Sequence[NodeId], nodes: Mapping[NodeId, NodeChange], manifest: Manifest
 ) -> EditedLine | None:
     """Return the first edited line of the models, or else of a model that reads them."""
-    readers = (n.id for n in manifest.nodes.values() if not set(models).isdisjoint(n.depends_on))
+    readers = (node.id for node in manifest.nodes.values() if not set(models).isdisjoint(node.depends_on))
     return next(
         (line for id_ in (*models, *readers) if id_ in nodes for line in nodes[id_].edited_lines), None
     )

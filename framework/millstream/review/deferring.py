@@ -91,9 +91,9 @@ def _alone(topology: Topology) -> Topology:
 
 def _differently_tested(old: Topology, new: Topology) -> set[NodeId]:
     """Return the models for which other tests decide which rows are stored."""
-    before = {id_: _deciding(model.checks) for id_, model in old.catalog.models.items()}
+    before = {id_: _deciding(spec.checks) for id_, spec in old.catalog.models.items()}
     models = new.catalog.models.items()
-    return {id_ for id_, model in models if before.get(id_) != _deciding(model.checks)}
+    return {id_ for id_, spec in models if before.get(id_) != _deciding(spec.checks)}
 
 
 def _deciding(checks: Iterable[RowCheck]) -> list[tuple[str, str, str]]:

@@ -43,11 +43,11 @@ def schemas_of(version: ReviewedVersion) -> Schemas:
 
 
 def schema_findings(
-    was: ManifestNode, now: ManifestNode, before: Schemas, after: Schemas
+    old: ManifestNode, new: ManifestNode, before: Schemas, after: Schemas
 ) -> tuple[Incompatibility, ...]:
     """Return what differs between the schemas that the values of a topic are read or written by."""
     try:
-        return _of_pins(was, now, before, after) or _of_files(was, now, before, after)
+        return _of_pins(old, new, before, after) or _of_files(old, new, before, after)
     except (NotPinnedError, SchemaError):
         return ()  # a version that does not compile: its own errors are reported elsewhere
 

@@ -211,8 +211,8 @@ def _kind(topic: TopicSpec) -> str:
     return "reference table" if topic.table else "stream"
 
 
-def _dedupe(model: ModelSpec) -> str:
-    if model.dedupe is None:
+def _dedupe(spec: ModelSpec) -> str:
+    if spec.dedupe is None:
         return ""
-    keys, within, exact = model.dedupe
+    keys, within, exact = spec.dedupe
     return f"{', '.join(keys)}{f' within {within}' if within else ''}{', exact' if exact else ''}"

@@ -48,11 +48,11 @@ class EqualValues(RowMeanings):
         super().__init__(self.naming_inputs[0], {}, {}, self.naming_inputs[1], {})
         self._names = names
 
-    def model(self, root: Node, model: ModelSpec) -> object:
+    def model(self, root: Node, spec: ModelSpec) -> object:
         if isinstance(root, Maintained):
-            self._specs[id(root)] = model
+            self._specs[id(root)] = spec
         columns = {column.name.lower(): self.column(root, column.name) for column in root.columns}
-        extras = {name: self.of(root, expression) for name, expression in model.extras}
+        extras = {name: self.of(root, expression) for name, expression in spec.extras}
         # The time of records that only FROM has is one of these columns.
         return self.rows(root), columns, extras
 
@@ -83,22 +83,22 @@ class EqualValues(RowMeanings):
             node, name = below
         return node, name
 
-    def _computed_by(self, below: Node, own_name: str) -> str:
-        match below:
+    def _computed_by(self, input_node: Node, own_name: str) -> str:
+        match input_node:
             case Expand():
-                return f"{super()._computed_by(below, own_name)} {self.rows(below.input)}"
+                return f"{super()._computed_by(input_node, own_name)} {self.rows(input_node.input)}"
             case TableScan():
-                return f"{super()._computed_by(below, own_name)} {below.column(own_name).type}"
+                return f"{super()._computed_by(input_node, own_name)} {input_node.column(own_name).type}"
             case Aggregate():
-                call = next((m for m in below.measures if m.name.lower() == own_name.lower()), None)
+                call = next((m for m in input_node.measures if m.name.lower() == own_name.lower()), None)
                 if call is None:
-                    return super()._computed_by(below, own_name)
-                measured = self.of(below.input, call.call)
+                    return super()._computed_by(input_node, own_name)
+                measured = self.of(input_node.input, call.call)
                 if call.condition is None:
-                    return self._names.of_group(measured) if below.keys else measured
-                return self._names.filtered(measured, self.of(below.input, call.condition))
+                    return self._names.of_group(measured) if input_node.keys else measured
+                return self._names.filtered(measured, self.of(input_node.input, call.condition))
             case _:
-                return super()._computed_by(below, own_name)
+                return super()._computed_by(input_node, own_name)
 
     def _parts(self, node: Node) -> list[str]:
         below = [self._rows[id(child)] for child in node.inputs]
@@ -126,24 +126,27 @@ class EqualValues(RowMeanings):
 
     def _filters(self, node: Filter) -> list[str]:
         """Return the conditions of consecutive filters as one, those of the left side of a join below it."""
-        below, conditions = filtered_rows(node)
-        if isinstance(below, Binary) and below.kind in _KEEPING_LEFT_ROWS:
-            side, of_side = filtered_rows(below.left)
+        input_node, conditions = filtered_rows(node)
+        if isinstance(input_node, Binary) and input_node.kind in _KEEPING_LEFT_ROWS:
+            side, of_side = filtered_rows(input_node.left)
             moved = {
                 position: name
                 for position, (over, condition) in enumerate(conditions)
-                if (name := self._of_left(below, over, condition))
+                if (name := self._of_left(input_node, over, condition))
             }
             # What can fail is calculated before or after another condition.
-            calculated = (*conditions, *of_side, *((below, condition) for condition in below.on))
-            can_fail = any(c.raises and self._names.can_fail(self.of(over, c)) for over, c in calculated)
+            calculated = (*conditions, *of_side, *((input_node, condition) for condition in input_node.on))
+            can_fail = any(
+                condition.raises and self._names.can_fail(self.of(over, condition))
+                for over, condition in calculated
+            )
             if moved and not can_fail and not isinstance(side, Binary):
                 names = [*(self.of(over, condition) for over, condition in of_side), *moved.values()]
                 left = digest_text("\n".join((self._rows[id(side)], self._names.all_of(names))))
-                joined = self._joined(below, (left, self._rows[id(below.right)]))
+                joined = self._joined(input_node, (left, self._rows[id(input_node.right)]))
                 above = [pair for position, pair in enumerate(conditions) if position not in moved]
                 return [digest_text("\n".join(joined)), *self._all_hold(above)] if above else joined
-        return [self._rows[id(below)], *self._all_hold(conditions)]
+        return [self._rows[id(input_node)], *self._all_hold(conditions)]
 
     def _of_left(self, join: Binary, over: Node, condition: Expression) -> str:
         """Return the name of a condition as one on the left side of a join below it; empty if it is not."""

@@ -62,7 +62,10 @@ def leaves_of(catalog: Catalog, seeds: Mapping[NodeId, str]) -> LeafMeanings:
 
 
 def _columns_of_rows(source: RowSpec, functions: Mapping[str, str]) -> dict[str, str]:
-    columns = {c.name.lower(): f"{c.type} {c.nullable}" for c in (*source.columns, *source.metadata)}
+    columns = {
+        column.name.lower(): f"{column.type} {column.nullable}"
+        for column in (*source.columns, *source.metadata)
+    }
     calculated = {
         name.lower(): _calculation(expression, columns, functions) for name, expression in source.derived
     }

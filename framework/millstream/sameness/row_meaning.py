@@ -85,11 +85,11 @@ def model_meanings(
     for id_, root in roots.items():
         if id_ not in models:
             continue
-        model = catalog.models[id_]
+        spec = catalog.models[id_]
         if id_ in edited:
             others = {key: name for key, name in names.items() if name != id_}
-            by_inputs[id_] = _meaning(RowMeanings({}, {}, others, None, specs), root, model)
-        by_sources[id_] = _meaning(deep, root, model)
+            by_inputs[id_] = _meaning(RowMeanings({}, {}, others, None, specs), root, spec)
+        by_sources[id_] = _meaning(deep, root, spec)
     return ModelMeanings(by_inputs, by_sources)
 
 
@@ -97,14 +97,14 @@ def function_digests(catalog: Catalog) -> dict[str, str]:
     return {name: function.digest for name, function in catalog.functions.items()}
 
 
-def _meaning(depths: RowMeanings, root: Node, model: ModelSpec) -> ModelMeaning:
-    rejected = sorted(depths.of(root, check.wrong) for check in model.checks if check.keeps_out)
+def _meaning(depths: RowMeanings, root: Node, spec: ModelSpec) -> ModelMeaning:
+    rejected = sorted(depths.of(root, check.wrong) for check in spec.checks if check.keeps_out)
     return ModelMeaning(
         " but not ".join((depths.rows(root), *rejected)),
         {name: depths.column(root, name) for name in root.by_name if name not in CARRIED},
-        {name: depths.of(root, expression) for name, expression in model.extras}
+        {name: depths.of(root, expression) for name, expression in spec.extras}
         | ({TIMESTAMP_OPTION: depths.column(root, RECORD_TIME)} if RECORD_TIME in root.by_name else {}),
-        depths.retention(root, model),
+        depths.retention(root, spec),
     )
 
 
@@ -136,29 +136,29 @@ class RowMeanings(ColumnMeanings):
     # -- columns
 
     def _column(self, node: Node, name: str) -> str:
-        below, way = self._follow(node, name)
-        if end := self._ends.get(id(below)):
+        input_node, way = self._follow(node, name)
+        if end := self._ends.get(id(input_node)):
             return f"{end}.{way.lower()}"
-        match below:
-            case TableScan() if (root := self._roots.get(below.relation)) is not None:
+        match input_node:
+            case TableScan() if (root := self._roots.get(input_node.relation)) is not None:
                 return self.column(root, way)
-            case Decode() if self._leaves and way.lower() not in self._written_columns(below):
-                return self._leaf(below, way)
-            case TableScan() if self._leaves and below.relation in self._leaves.tables:
-                return self._leaf(below, way)
+            case Decode() if self._leaves and way.lower() not in self._written_columns(input_node):
+                return self._leaf(input_node, way)
+            case TableScan() if self._leaves and input_node.relation in self._leaves.tables:
+                return self._leaf(input_node, way)
             case SeedScan() | SourceScan():
-                return self._leaf(below, way)
+                return self._leaf(input_node, way)
             case Stateful() | Opaque():
-                return f"{self.rows(below)}.{way.lower()}"
+                return f"{self.rows(input_node)}.{way.lower()}"
             case Maintained():
-                rows = self._clauses(below)
-                return f"{self.rows(below)}.{way.lower()}" if rows is None else self.column(rows, way)
+                rows = self._clauses(input_node)
+                return f"{self.rows(input_node)}.{way.lower()}" if rows is None else self.column(rows, way)
             case Union():
-                position = list(below.by_name).index(way.lower())
-                sides = (self.column(side, side.columns[position].name) for side in self._sides(below))
+                position = list(input_node.by_name).index(way.lower())
+                sides = (self.column(side, side.columns[position].name) for side in self._sides(input_node))
                 return f"union({', '.join(sides)})"
             case _:
-                return self._computed_by(below, way)
+                return self._computed_by(input_node, way)
 
     def _leaf(self, node: Node, name: str) -> str:
         """Return a column of a source or seed: its type, and how its values are read, make it another one."""
@@ -185,7 +185,7 @@ class RowMeanings(ColumnMeanings):
         return f"{relation} {self._leaves.rows_and_columns(relation) if self._leaves else ''}"
 
     def _all(self, node: Node) -> str:
-        columns = (f"{c.name.lower()} {self.column(node, c.name)}" for c in node.columns)
+        columns = (f"{column.name.lower()} {self.column(node, column.name)}" for column in node.columns)
         return digest_text("\n".join((self.rows(node), *columns)))
 
     def _follow(self, node: Node, name: str) -> tuple[Node, str]:
@@ -196,22 +196,22 @@ class RowMeanings(ColumnMeanings):
             node, name = below
         return node, name
 
-    def _computed_by(self, below: Node, own_name: str) -> str:
-        if isinstance(below, Binary):
-            joined = below.by_joined[own_name.lower()]
-            side = below.left if joined.side == "left" else below.right
+    def _computed_by(self, input_node: Node, own_name: str) -> str:
+        if isinstance(input_node, Binary):
+            joined = input_node.by_joined[own_name.lower()]
+            side = input_node.left if joined.side == "left" else input_node.right
             return f"{joined.side} {self.column(side, joined.source)}"
-        return super()._computed_by(below, own_name)
+        return super()._computed_by(input_node, own_name)
 
-    def retention(self, root: Node, model: ModelSpec) -> str:
+    def retention(self, root: Node, spec: ModelSpec) -> str:
         """Return what decides which of a model's rows its table keeps; empty if it is not a table."""
-        stored = model.materialization
+        stored = spec.materialization
         delete_by = stored.table.delete_by if stored.table is not None else ()
         if not (stored.at_rest or delete_by):
             return ""
         order = self.column(root, stored.order_by) if stored.order_by else ""
-        deleted = [self.of(root, expression) for name, expression in model.extras if name == "delete_when"]
-        keys = [self.column(root, key) for key in (*model.keys, *delete_by) if key.lower() in root.by_name]
+        deleted = [self.of(root, expression) for name, expression in spec.extras if name == "delete_when"]
+        keys = [self.column(root, key) for key in (*spec.keys, *delete_by) if key.lower() in root.by_name]
         return f"{keys} {order} {stored.kept_for} {deleted}"
 
     # -- tables over tables
@@ -320,8 +320,11 @@ class RowMeanings(ColumnMeanings):
 
     def _filters(self, node: Filter) -> list[str]:
         """Return the conditions of consecutive filters, sorted, because their order does not matter."""
-        below, conditions = filtered_rows(node, self._ends)
-        return [self._rows[id(below)], *sorted({self.of(over, condition) for over, condition in conditions})]
+        input_node, conditions = filtered_rows(node, self._ends)
+        return [
+            self._rows[id(input_node)],
+            *sorted({self.of(over, condition) for over, condition in conditions}),
+        ]
 
     def _late(self, node: Node) -> Iterable[str]:
         """Return what decides which rows are late, because state drops late rows."""

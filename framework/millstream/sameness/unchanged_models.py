@@ -36,13 +36,13 @@ class SameRows:
         return self._answers[id_]
 
     def _is_same(self, id_: NodeId) -> bool:
-        was, now = self._old[0].models.get(id_), self._new[0].models.get(id_)
-        if was is None or now is None or not self._is_stored_alike(was, now):
+        old, new = self._old[0].models.get(id_), self._new[0].models.get(id_)
+        if old is None or new is None or not self._is_stored_alike(old, new):
             return False
-        if was == now and self._functions:
+        if old == new and self._functions:
             # The same SQL over the same rows needs no comparison, which takes much longer.
-            views = [relation for relation in was.reads if _is_view(self._old[0], relation)]
-            others = [relation for relation in was.reads if relation not in views]
+            views = [relation for relation in old.reads if _is_view(self._old[0], relation)]
+            others = [relation for relation in old.reads if relation not in views]
             if not all(relation in self for relation in views):
                 return False
             if all(
@@ -50,21 +50,21 @@ class SameRows:
             ):
                 return True
         before, after = self._equal_values
-        return before.model(self._old[1][id_], was) == after.model(self._new[1][id_], now)
+        return before.model(self._old[1][id_], old) == after.model(self._new[1][id_], new)
 
-    def _is_stored_alike(self, was: ModelSpec, now: ModelSpec) -> bool:
+    def _is_stored_alike(self, old: ModelSpec, new: ModelSpec) -> bool:
         """Return whether two versions of a model are stored alike, whatever their rows are.
 
         The rows say which values are NULL. Whether others could be matters only to readers and records.
         """
-        unread = was.materialization.at_rest and was.id not in self._read
-        return _storage(was, any_null=unread) == _storage(now, any_null=unread)
+        unread = old.materialization.at_rest and old.id not in self._read
+        return _storage(old, any_null=unread) == _storage(new, any_null=unread)
 
     @once
     def _read(self) -> frozenset[NodeId]:
         """The relations that any model reads, in either version."""
         models = (*self._old[0].models.values(), *self._new[0].models.values())
-        return frozenset(relation for model in models for relation in model.reads)
+        return frozenset(relation for spec in models for relation in spec.reads)
 
     @once
     def _equal_values(self) -> tuple[EqualValues, EqualValues]:
@@ -74,25 +74,25 @@ class SameRows:
         return equal_values(self._old[0], self._new[0])
 
 
-def _storage(model: ModelSpec, *, any_null: bool) -> object:
+def _storage(spec: ModelSpec, *, any_null: bool) -> object:
     """Return what must be the same besides the rows; with `any_null`, not whether values can be NULL."""
-    keys = {key.lower() for key in model.keys}
+    keys = {key.lower() for key in spec.keys}
     types = {
         name: (str(column.type), column.nullable and (name in keys or not any_null))
-        for column in model.columns
+        for column in spec.columns
         for name in [column.name.lower()]
     }
-    kept_out = tuple(check for check in model.checks if check.keeps_out)
-    return model.materialization, types, model.options, kept_out
+    kept_out = tuple(check for check in spec.checks if check.keeps_out)
+    return spec.materialization, types, spec.options, kept_out
 
 
 def _is_view(catalog: Catalog, relation: NodeId) -> bool:
-    model = catalog.models.get(relation)
-    return model is not None and model.materialization.inlined
+    spec = catalog.models.get(relation)
+    return spec is not None and spec.materialization.inlined
 
 
 def _declared(catalog: Catalog, relation: NodeId) -> object:
     """Return what can make the rows of a relation others, or the columns of what a model stores."""
-    if (model := catalog.models.get(relation)) is not None:
-        return model.columns
+    if (spec := catalog.models.get(relation)) is not None:
+        return spec.columns
     return catalog.sources.get(relation) or catalog.seeds.get(relation)

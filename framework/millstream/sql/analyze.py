@@ -78,7 +78,11 @@ def analyze_sql(
     diagnostics = [*findings.diagnostics, *more, *_names(result, sql)]
     diagnostics = diagnostics or report_unwritten(findings.marks, sql)
     return Analysis(
-        columns=tuple(ResultColumn(c.name, c.type, c.nullable, c.sources) for c in result.columns if c.name),
+        columns=tuple(
+            ResultColumn(column.name, column.type, column.nullable, column.sources)
+            for column in result.columns
+            if column.name
+        ),
         rows=result.rows,
         functions=tuple(sorted(findings.called)),
         opaque=tuple(findings.opaque),

@@ -261,7 +261,11 @@ class Binder:
 
 def output_values(columns: list[BoundColumn]) -> dict[str, Value]:
     """Return the columns of a SELECT by their names, for the clauses after it."""
-    return {c.name.lower(): Value(c.type, c.nullable, c.sources) for c in columns if c.name}
+    return {
+        column.name.lower(): Value(column.type, column.nullable, column.sources)
+        for column in columns
+        if column.name
+    }
 
 
 def _reads_itself(cte: exp.Expr) -> bool:

@@ -64,9 +64,12 @@ def _in_order(body: Body, columns: list[BoundColumn]) -> Body:
     written = {name.lower(): name for name in names_of(body)}
     items = tuple(
         SelectItem(
-            c.name, Expression((Ref(written[c.name.lower()], "side"),), c.type, c.nullable, atomic=True)
+            column.name,
+            Expression(
+                (Ref(written[column.name.lower()], "side"),), column.type, column.nullable, atomic=True
+            ),
         )
-        for c in columns
+        for column in columns
     )
     side = From("side", DerivedTable(body), tuple(written.values()))
     return Select(items, (side,), start=body.start, stop=body.stop)

@@ -93,13 +93,13 @@ def _common_nested(left: Type, right: Type, *, texts: bool) -> Type | None:
             ]
             if any(type_ is None for type_ in types):
                 return None
-            return Row(tuple(Field(f.name, t) for f, t in zip(left.fields, types, strict=True) if t))
+            return Row(tuple(Field(field.name, t) for field, t in zip(left.fields, types, strict=True) if t))
         case _:
             return None
 
 
 def _same_names(left: Row, right: Row) -> bool:
-    return [f.name.lower() for f in left.fields] == [f.name.lower() for f in right.fields]
+    return [field.name.lower() for field in left.fields] == [field.name.lower() for field in right.fields]
 
 
 def same_structure(left: Type, right: Type) -> bool:
@@ -130,7 +130,9 @@ def tightest_type(left: Type, right: Type) -> Type | None:
             return Map(key, value) if key and value else None
         case Row(), Row() if _same_names(left, right):
             types = [tightest_type(a.type, b.type) for a, b in zip(left.fields, right.fields, strict=True)]
-            fields = [Field(f.name, type_) for f, type_ in zip(left.fields, types, strict=True) if type_]
+            fields = [
+                Field(field.name, type_) for field, type_ in zip(left.fields, types, strict=True) if type_
+            ]
             return Row(tuple(fields)) if len(fields) == len(types) else None
     wider = common_type(left, right, texts=False)
     if not isinstance(left, Decimal) and not isinstance(right, Decimal):

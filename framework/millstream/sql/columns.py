@@ -32,21 +32,21 @@ Resolved = tuple[BoundColumn, list[exp.Identifier]]
 
 def evaluate_column(evaluator: Evaluator, node: exp.Column) -> Value:
     parts = [part for part in node.parts if isinstance(part, exp.Identifier)]
-    bound, rest = resolve_column(evaluator, parts, node)
-    return _with_fields(evaluator, bound, rest, parts[-1])
+    column, rest = resolve_column(evaluator, parts, node)
+    return _with_fields(evaluator, column, rest, parts[-1])
 
 
 def evaluate_identifier(evaluator: Evaluator, node: exp.Identifier) -> Value:
     """Evaluate a bare identifier, which sqlglot uses for variables inside a lambda."""
-    bound, rest = resolve_column(evaluator, [node], node)
-    return _with_fields(evaluator, bound, rest, node)
+    column, rest = resolve_column(evaluator, [node], node)
+    return _with_fields(evaluator, column, rest, node)
 
 
 def _with_fields(
-    evaluator: Evaluator, bound: BoundColumn, rest: list[exp.Identifier], last: exp.Identifier
+    evaluator: Evaluator, column: BoundColumn, rest: list[exp.Identifier], last: exp.Identifier
 ) -> Value:
-    value = Value(bound.type, bound.nullable, bound.sources)
-    value.texts = move_texts(bound.texts, last, evaluator.findings.sql)
+    value = Value(column.type, column.nullable, column.sources)
+    value.texts = move_texts(column.texts, last, evaluator.findings.sql)
     for part in rest:
         value = evaluate_field(evaluator, value, part)
     if last.meta.get("end") in evaluator.findings.variant_paths:
@@ -181,9 +181,9 @@ def _mark(evaluator: Evaluator, parts: list[exp.Identifier], refs: Refs, *, oute
     )
 
 
-def _is_grouped(evaluator: Evaluator, bound: BoundColumn, rest: list[exp.Identifier]) -> bool:
+def _is_grouped(evaluator: Evaluator, column: BoundColumn, rest: list[exp.Identifier]) -> bool:
     """Return whether a column, or one of the fields on its path, is a group key."""
-    names = [str(id(bound)), *(part.name.lower() for part in rest)]
+    names = [str(id(column)), *(part.name.lower() for part in rest)]
     return any(".".join(names[:size]) in evaluator.shapes for size in range(1, len(names) + 1))
 
 

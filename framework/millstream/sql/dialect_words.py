@@ -73,10 +73,10 @@ def respell_names(sql: str, names: Mapping[str, str]) -> str:
     parts: list[str] = []
     end = 0
     tokens = read_words(sql)
-    for before, word, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
+    for old, word, new in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
         defined = names.get(word.name.lower()) if word.kind == "name" else None
-        alias = before is not None and before.name.lower() == "as"
-        is_function = after is not None and after.name == "("
+        alias = old is not None and old.name.lower() == "as"
+        is_function = new is not None and new.name == "("
         if defined is not None and defined != word.name and not alias and not is_function:
             parts += [sql[end : word.start], f'"{defined}"']
             end = word.stop

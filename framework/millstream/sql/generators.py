@@ -33,7 +33,7 @@ def generated_relation(evaluator: Evaluator, node: exp.Expr, alias: str, names: 
         row = function.returns
         parts: list[tuple[str, Type]] = [("value", row)]
         if isinstance(row, Row):
-            parts = [(f.name, f.type) for f in row.fields]
+            parts = [(field.name, field.type) for field in row.fields]
         return ScopeRelation(alias or name, _columns(parts, names, arguments))
     signature = load_signatures().get(name)
     if signature is None or not signature.generator:
@@ -74,7 +74,11 @@ def generator_columns(evaluator: Evaluator, node: exp.Anonymous, names: list[str
             parts = [("pos", INT), *_exploded(type_)]
         case "inline" | "inline_outer":
             row = type_.element if isinstance(type_, Array) else UNKNOWN
-            parts = [(f.name, f.type) for f in row.fields] if isinstance(row, Row) else [("col", UNKNOWN)]
+            parts = (
+                [(field.name, field.type) for field in row.fields]
+                if isinstance(row, Row)
+                else [("col", UNKNOWN)]
+            )
         case "json_tuple":
             parts = [(f"c{index}", STRING) for index in range(len(values) - 1)]
         case "stack":

@@ -103,8 +103,8 @@ def expression_shape(evaluator: Evaluator, node: object) -> str:
     match node:
         case exp.Column():
             parts = [part for part in node.parts if isinstance(part, exp.Identifier)]
-            bound, rest = resolve_column(evaluator, parts, node)
-            return ".".join([str(id(bound)), *(part.name.lower() for part in rest)])
+            column, rest = resolve_column(evaluator, parts, node)
+            return ".".join([str(id(column)), *(part.name.lower() for part in rest)])
         case exp.Query():
             return node.sql().lower()  # its columns have their own scope
         case exp.Paren():

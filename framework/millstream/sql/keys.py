@@ -296,7 +296,11 @@ def _is_constant(key: Expression) -> bool:
 
 def _of_window(key: Expression) -> bool:
     """Return whether a key follows from the window that rows are grouped by."""
-    return bool(key.refs) and key.movable and all(not r.relation and r.column in _WINDOWS for r in key.refs)
+    return (
+        bool(key.refs)
+        and key.movable
+        and all(not ref.relation and ref.column in _WINDOWS for ref in key.refs)
+    )
 
 
 def _in_parentheses(expression: Expression) -> Expression:

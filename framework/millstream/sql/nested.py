@@ -82,6 +82,8 @@ def _column(source: SqlTokens, scope: Scope, node: exp.Expr, reader: ExpressionR
     last = node.parts[-1].meta.get("end", -1) + 1 if isinstance(node, exp.Column) else -1
     if not relation or last != reference.stop:
         return None
-    columns = (c for candidate in scope.relations if candidate.key == relation for c in candidate.columns)
+    columns = (
+        column for candidate in scope.relations if candidate.key == relation for column in candidate.columns
+    )
     nullable = next((column.nullable for column in columns if column.name == name), True)
     return Expression((Ref(name, relation),), UNKNOWN, nullable, atomic=True)

@@ -118,15 +118,15 @@ def _fields(evaluator: Evaluator, node: exp.Column, parts: list[exp.Identifier])
         hint = did_you_mean(name, aliases, f"relations in scope: {', '.join(aliases)}")
         evaluator.findings.report(parts[0], "MS402", f"relation '{name}' is not in scope", hint, name)
         return []
-    bound, rest = resolve_column(evaluator, parts, node)
-    value = Value(bound.type, bound.nullable, bound.sources)
+    column, rest = resolve_column(evaluator, parts, node)
+    value = Value(column.type, column.nullable, column.sources)
     for part in rest:
         value = evaluate_field(evaluator, value, part)
     match value.type:
         case Row(fields=fields):
             values = [
-                (f.name, evaluate_field(evaluator, value, exp.to_identifier(f.name, quoted=True)))
-                for f in fields
+                (field.name, evaluate_field(evaluator, value, exp.to_identifier(field.name, quoted=True)))
+                for field in fields
             ]
             return [BoundColumn(name, v.type, v.nullable, v.sources) for name, v in values]
         case other:

@@ -108,8 +108,8 @@ class ScopeRelation(Struct):
         sources: frozenset[Source] = (
             frozenset({(NodeId.parse(self.open), name, "direct")}) if self.open != "?" else NOTHING
         )
-        bound = BoundColumn(name, UNKNOWN, True, sources)
-        return self.assumed.setdefault(name.lower(), bound)
+        column = BoundColumn(name, UNKNOWN, True, sources)
+        return self.assumed.setdefault(name.lower(), column)
 
 
 class JoinedRelation(Struct):
@@ -192,7 +192,9 @@ class Scope:
     def make_nullable(self, relations: list[ScopeRelation]) -> None:
         """Make every column of relations nullable, as an outer join does."""
         for relation in relations:
-            relation.columns = [c if c.nullable else replace(c, nullable=True) for c in relation.columns]
+            relation.columns = [
+                column if column.nullable else replace(column, nullable=True) for column in relation.columns
+            ]
         self._by_name = None
 
     def relation(self, alias: str) -> ScopeRelation | None:
@@ -204,7 +206,9 @@ class Scope:
         folded = [name.lower() for name in names]
         for relations, size in ((self._aliased(folded[:size]), size) for size in range(1, len(names))):
             matches = [
-                (r, c) for r in relations if (c := r.find(folded[size]) or r.assumed_if_open(names[size]))
+                (r, column)
+                for r in relations
+                if (column := r.find(folded[size]) or r.assumed_if_open(names[size]))
             ]
             if matches:
                 return matches, size + 1

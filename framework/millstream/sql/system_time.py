@@ -57,7 +57,7 @@ def valid_at(
         remedy = "write JOIN … ON, and compare the key in ON"
         evaluator.findings.report(version, "MS430", "FOR SYSTEM_TIME AS OF needs a join with ON", remedy)
         return None, NOTHING
-    sources = value.sources.union(*(bound.sources for bound in bounds if bound is not None))
+    sources = value.sources.union(*(column.sources for column in bounds if column is not None))
     start, stop = time.parts[0].meta.get("start"), time.parts[-1].meta.get("end")
     if start is None or stop is None:
         evaluator.findings.marks.not_split(f"'{time.name}' has no position in the SQL")

@@ -109,7 +109,9 @@ def _chosen(
     if exclude or not defaults:
         return None
     if len(defaults) > 1:
-        diagnostics.extend(p for p in check_selectors(selectors, context) if p.code == "MS607")
+        diagnostics.extend(
+            diagnostic for diagnostic in check_selectors(selectors, context) if diagnostic.code == "MS607"
+        )
     return _reference(defaults[0], SelectorOrigin())
 
 

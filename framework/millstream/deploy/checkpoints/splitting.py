@@ -25,12 +25,12 @@ class _Begun(Struct, frozen=True):
 
 
 def apply_splits(
-    files: Files, checkpoints: str, before: Deployed, after: Deployed, splits: Iterable[QuerySplit]
+    files: Files, checkpoints: str, old: Deployed, new: Deployed, splits: Iterable[QuerySplit]
 ) -> None:
     """Apply the splits to the checkpoints."""
-    changed = {name: record for name, record in after.records.items() if before.records.get(name) != record}
-    if changed or before.lock != after.lock:
-        begun = _Begun(tuple(splits), changed, after.lock or Lock())
+    changed = {name: record for name, record in new.records.items() if old.records.get(name) != record}
+    if changed or old.lock != new.lock:
+        begun = _Begun(tuple(splits), changed, new.lock or Lock())
         write_json(files, path_in(checkpoints, _FILE), begun)
         settle_splits(files, checkpoints)
 

@@ -68,26 +68,26 @@ class CatchUpVersion:
         self._streaming, self._raised = self._started(compare, applied)
 
     def _started(self, compare: Compare | None, applied: LastApply) -> tuple[StreamingQuery, list[Exception]]:
-        running, query = self._running, self.query
-        prepared, context = begin_rebuild(running, query, applied.id, held=True)
+        engine, query = self._running, self.query
+        prepared, context = begin_rebuild(engine, query, applied.id, held=True)
         if compare is not None:
             context = with_comparison(
-                running, query, prepared, context, compare, applied.replaced, self._snapshot
+                engine, query, prepared, context, compare, applied.replaced, self._snapshot
             )
-        pending = pending_swap.read_pending(running.files, running.checkpoint(query))
+        pending = pending_swap.read_pending(engine.files, engine.checkpoint(query))
         assert pending is not None
         letters = [output.topic for output in query.dead_letters if output.source.kind == "source"]
         self._checkpoint = context.checkpoint
-        self._read = read_so_far(running.files, context.checkpoint, query.streams)
+        self._read = read_so_far(engine.files, context.checkpoint, query.streams)
         hold = (
             _without_holding
             if self.sends_rest
-            else hold_records(running.checkpoint(query).held(pending.record), letters, self.bounds)
+            else hold_records(engine.checkpoint(query).held(pending.record), letters, self.bounds)
         )
         stores = replace(context.stores, turn=self._gate, hold=hold)
-        with _sharing_cores(running.spark):
+        with _sharing_cores(engine.spark):
             streaming = start_query(
-                running.spark,
+                engine.spark,
                 prepared,
                 replace(context, stores=stores),
                 self._listener,
@@ -97,19 +97,17 @@ class CatchUpVersion:
 
     def _snapshot(self) -> Positions | str:
         """Copy the tables of the running version between two of its batches; return how far it has read."""
-        running, query = self._running, self.query
-        writer, record = self._live.of(query.name), running.record(query)
+        engine, query = self._running, self.query
+        writer, record = self._live.of(query.name), engine.record(query)
         if writer is None or record is None:
             return "the running version does not run"
         with writer.between_batches() as done:
             if done is None:
                 return WITHIN_BATCH
-            ends = (
-                read_up_to(running.files, running.checkpoint(query).spark(record), done, query.streams) or {}
-            )
+            ends = read_up_to(engine.files, engine.checkpoint(query).spark(record), done, query.streams) or {}
             for table in query.tables:
-                running.tables.copy(table, rename_output(table, SNAPSHOT_SUFFIX))
-        return comparable_ends(running, query, ends)
+                engine.tables.copy(table, rename_output(table, SNAPSHOT_SUFFIX))
+        return comparable_ends(engine, query, ends)
 
     def bounds(self) -> Bounds:
         """Return which records the running version has sent, by topic of a sink."""

@@ -74,8 +74,8 @@ class RequestHandler:
             )
             raise
         except Exception as error:
-            running = self._live.running
-            diagnostic = problem_of("apply", error, str(running.log))
+            engine = self._live.running
+            diagnostic = problem_of("apply", error, str(engine.log))
             tell(ApplyStep("failed", message=diagnostic.message))
             raise MillstreamError(diagnostic) from error
 
@@ -131,12 +131,12 @@ def read_new_topics(live: LiveQueries, engine: Engine, go_on: Callable[[], None]
 
 def split_run(live: LiveQueries, version: Job, go_on: Callable[[], None]) -> None:
     """Split models that another version rebuilds from the queries that they share with others."""
-    running = live.running
-    deployed = deployed_at(running.files, running.checkpoints)
+    engine = live.running
+    deployed = deployed_at(engine.files, engine.checkpoints)
     reused = fit_job(version, deployed).reused
     if reused is None or not reused.splits:
         return
-    older = _in_more_queries(running, reused)
+    older = _in_more_queries(engine, reused)
     left = {split.query for split in reused.splits}
     go_on()
     live.await_batch(left, NEXT_BATCH)
@@ -144,10 +144,10 @@ def split_run(live: LiveQueries, version: Job, go_on: Callable[[], None]) -> Non
         go_on()
 
         def swap() -> None:
-            apply_splits(running.files, running.checkpoints, deployed, reused.running, reused.splits)
+            apply_splits(engine.files, engine.checkpoints, deployed, reused.running, reused.splits)
 
         finished = take_over(live, older, stopped, swap)
-    running.tell(ApplyStep("split", (*finished.replaced, *finished.added)))
+    engine.tell(ApplyStep("split", (*finished.replaced, *finished.added)))
 
 
 def _in_more_queries(engine: Engine, reused: ReusedPlan) -> Engine:

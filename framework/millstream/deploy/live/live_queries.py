@@ -65,22 +65,20 @@ class LiveQueries:
         awaited: Collection[str] | None = None,
     ) -> None:
         """Start queries, each once those whose tables it looks up, or the `awaited` ones, have caught up."""
-        running = self.running
-        trigger = trigger_of(running.job.trigger)
+        engine = self.running
+        trigger = trigger_of(engine.job.trigger)
         read = {topic for query in queries for topic in query.topics_read}
-        ends = running.ends(queries)
+        ends = engine.ends(queries)
         names = {query.name for query in queries}
         if isinstance(trigger, RealTime):
-            counts = {
-                topic: len(numbers) for topic, numbers in running.kafka.held(read | self.topics).items()
-            }
+            counts = {topic: len(numbers) for topic, numbers in engine.kafka.held(read | self.topics).items()}
             others = [query for query in self.queries if query.name not in names]
             eligible = [query for query in (*others, *queries) if not query.realtime]
-            check_slots(running.spark, [(query, partitions_of(query, counts)) for query in eligible])
+            check_slots(engine.spark, [(query, partitions_of(query, counts)) for query in eligible])
         starts = threading.Semaphore(at_once)
         started = {
             query.name: SupervisedQuery(
-                running,
+                engine,
                 query,
                 stages_of_query(stages, query.name),
                 trigger,

@@ -303,8 +303,8 @@ class SupervisedQuery:
         return None if error is None else self._running.diagnostic(self.query, error)
 
     def _start(self, listener: ProgressListener) -> StreamingQuery | None:
-        running = self._running
-        swapped = settle_swap(running.files, running.tables, running.held, running.checkpoint(self.query))
+        engine = self._running
+        swapped = settle_swap(engine.files, engine.tables, engine.held, engine.checkpoint(self.query))
         if swapped or (self._failures and not self._rebuilds):
             self._stages = stages_of_restart(self._running, self.query)
         if self._failures and (missing := self._running.kafka.create(written_topics([self.query]))):
@@ -384,13 +384,13 @@ class SupervisedQuery:
 
     def _note(self) -> None:
         """Store how large the state is, for `state`, and how long batches take, for `explain`."""
-        running, self._noted = self._running, time.monotonic()
-        record = running.record(self.query)
+        engine, self._noted = self._running, time.monotonic()
+        record = engine.record(self.query)
         if self._last is not None and record is not None and not self._rebuilds:
-            checkpoint = running.checkpoint(self.query)
-            write_figures(running.files, checkpoint, record, self._last, self._restored)
+            checkpoint = engine.checkpoint(self.query)
+            write_figures(engine.files, checkpoint, record, self._last, self._restored)
             if (times := self._times.figures()) is not None:
-                write_json(running.files, path_in(checkpoint.folder, FILE), times)
+                write_json(engine.files, path_in(checkpoint.folder, FILE), times)
 
     def _check_imports(self) -> None:
         """Refuse to start functions whose modules were edited: Python's workers would import the new ones."""

@@ -44,8 +44,8 @@ def definition_of(manifest: Manifest, catalog: Catalog, stored: Iterable[NodeId]
         if node is None or id_ in nodes:
             continue
         nodes[id_] = node
-        model = catalog.models.get(id_)
-        inlined = model is not None and model.materialization.inlined
+        spec = catalog.models.get(id_)
+        inlined = spec is not None and spec.materialization.inlined
         # No record defines what is read from production.
         if id_ in requested or inlined or catalog.defers(id_):
             waiting += node.depends_on
@@ -80,7 +80,10 @@ def running_catalog(records: Iterable[QueryRecord]) -> Catalog | None:
 
 
 def _running(records: Iterable[QueryRecord]) -> ModelDefinitions | None:
-    parts = [(record, _unpacked(record.definition)) for record in sorted(records, key=lambda r: r.defined)]
+    parts = [
+        (record, _unpacked(record.definition))
+        for record in sorted(records, key=lambda record: record.defined)
+    ]
     definitions = [(record, definition) for record, definition in parts if definition is not None]
     return _merged(definitions) if definitions and len(definitions) == len(parts) else None
 
@@ -156,11 +159,11 @@ def _with_unread(running: ModelDefinitions, manifest: Manifest, catalog: Catalog
     nodes = {id_: node for id_, node in manifest.nodes.items() if node.kind in {"source", "seed"}}
     nodes |= running.nodes
     models = dict(running.catalog.models)
-    for id_, model in catalog.models.items():
+    for id_, spec in catalog.models.items():
         node = manifest.nodes[id_]
         unchanged = all(nodes.get(parent) == manifest.nodes[parent] for parent in node.depends_on)
-        if id_ not in nodes and not model.materialization.stored_as and unchanged:
-            nodes[id_], models[id_] = node, model
+        if id_ not in nodes and not spec.materialization.stored_as and unchanged:
+            nodes[id_], models[id_] = node, spec
     merged = replace(
         running.catalog,
         topics=catalog.topics | running.catalog.topics,

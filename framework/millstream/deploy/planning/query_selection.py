@@ -19,16 +19,20 @@ def choose_queries(queries: Sequence[Query], models: frozenset[NodeId] | None) -
     chosen = [query for query in queries if models.intersection(query.stored)]
     read = {read.relation for query in chosen for read in query.reads}
     also = [query for query in queries if read.intersection(query.models) and query not in chosen]
-    references = [q for q in also if any(model.kind == "source" for model in q.models)]
+    references = [query for query in also if any(model.kind == "source" for model in query.models)]
     followed = {source.relation for query in (*chosen, *references) for source in query.sources}
-    letters = [q for q in queries if not q.stored and q.dead_letter_source in followed]
+    letters = [query for query in queries if not query.stored and query.dead_letter_source in followed]
     return [*references, *chosen, *(query for query in letters if query not in references)]
 
 
 def senders_of_letters(queries: Sequence[Query], chosen: Sequence[Query]) -> dict[NodeId, Query]:
     """Return the sources that chosen queries read, whose dead letters a query sends that is not chosen."""
     followed = {source.relation for query in chosen for source in query.sources}
-    return {q.dead_letter_source: q for q in queries if q.dead_letter_source in followed and q not in chosen}
+    return {
+        query.dead_letter_source: query
+        for query in queries
+        if query.dead_letter_source in followed and query not in chosen
+    }
 
 
 def computing_queries(queries: Sequence[Query], models: frozenset[NodeId]) -> list[Query]:

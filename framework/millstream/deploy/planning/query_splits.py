@@ -45,7 +45,9 @@ def without_removed(deployed: Deployed, old: Catalog, stored: Collection[NodeId]
             former = _former(record, old, gone)
             if former is not None:
                 after = _with_record(after, name, _remaining(record, former, gone))
-                after = replace(after, lock=_renamed(after.lock, name, {m: former_id(name, m) for m in gone}))
+                after = replace(
+                    after, lock=_renamed(after.lock, name, {model: former_id(name, model) for model in gone})
+                )
     return after
 
 

@@ -90,14 +90,14 @@ def with_specs(catalog: Catalog, specs: Mapping[NodeId, ModelSpec]) -> Catalog:
     if not specs:
         return catalog
     models = {**catalog.models, **specs}
-    reads = {id_: [read for read in model.reads if read in models] for id_, model in models.items()}
+    reads = {id_: [read for read in spec.reads if read in models] for id_, spec in models.items()}
     order = graphlib.TopologicalSorter(reads).static_order()
     return structs.replace(catalog, models={id_: models[id_] for id_ in order})
 
 
-def views_of(catalog: Catalog, model: ModelSpec) -> Iterable[NodeId]:
+def views_of(catalog: Catalog, spec: ModelSpec) -> Iterable[NodeId]:
     """Return the views that a model reads, and those that they read."""
-    return upstream_of(catalog, (model,), lambda read: read.materialization.inlined)
+    return upstream_of(catalog, (spec,), lambda read: read.materialization.inlined)
 
 
 def upstream_of(
@@ -105,7 +105,7 @@ def upstream_of(
 ) -> dict[NodeId, ModelSpec]:
     """Return the models that some models read, and those that they read, as far as they count."""
     upstream: dict[NodeId, ModelSpec] = {}
-    left = [id_ for model in models for id_ in model.reads]
+    left = [id_ for spec in models for id_ in spec.reads]
     while left:
         id_ = left.pop()
         read = catalog.models.get(id_)

@@ -120,8 +120,8 @@ def plan_on_running(
     return structs.replace(plan, misfits=misfits, removed=removed)
 
 
-def _gone(before: QueryRecord, after: QueryRecord) -> tuple[NodeId, ...]:
-    return tuple(model for model in before.stored if model not in after.stored)
+def _gone(old: QueryRecord, new: QueryRecord) -> tuple[NodeId, ...]:
+    return tuple(model for model in old.stored if model not in new.stored)
 
 
 def _models_that_prevent(

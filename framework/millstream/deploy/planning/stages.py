@@ -265,7 +265,11 @@ def _check_readers(rebuilt_queries: Sequence[Query], others: Sequence[Query]) ->
 def refuse_query(query: Query, verdict: Verdict, models: Sequence[NodeId] = ()) -> Diagnostic:
     """Return the error for a query that can't continue; only some of its `models` may be why."""
     concerned = [model for model in query.stored if model in models] or list(query.stored)
-    title = query.title if len(concerned) == len(query.stored) else ", ".join(m.last_name for m in concerned)
+    title = (
+        query.title
+        if len(concerned) == len(query.stored)
+        else ", ".join(model.last_name for model in concerned)
+    )
     # The only state of a query often has its name.
     reasons = "; ".join(reason.removeprefix(f"{title}: ") for reason in verdict.reasons)
     others = [model.last_name for model in query.stored if model not in concerned]

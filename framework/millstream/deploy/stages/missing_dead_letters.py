@@ -148,7 +148,9 @@ def _readers(engine: Engine, source: TopicRead) -> tuple[str, ...]:
     for query in engine.job.physical.queries:
         if any(read.relation == source.relation for read in query.sources):
             record = engine.record(query)
-            readers += [query.name] if record is None else [f"{record.id}/{m}" for m in record.outputs or ()]
+            readers += (
+                [query.name] if record is None else [f"{record.id}/{model}" for model in record.outputs or ()]
+            )
     return tuple(sorted(readers))
 
 

@@ -55,7 +55,7 @@ def begin_rebuild(
         pending = replace(pending, exactly_once=held and query.exactly_once, sizes=option)
         pending_swap.write_pending(engine.files, checkpoint, pending)
     rebuilt = _to_new_tables(query, pending)
-    created = {t.model for t in rebuilt.tables if engine.tables.create(t, changes=False)}
+    created = {table.model for table in rebuilt.tables if engine.tables.create(table, changes=False)}
     context = engine.context(rebuilt, pending.record, checkpoint, frozenset(created), sends=not held)
     return rebuilt, context if held else with_dead_letters(engine, rebuilt, pending.record, context)
 

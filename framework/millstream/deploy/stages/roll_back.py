@@ -35,9 +35,9 @@ class Rollback(Struct, frozen=True):
 
 def roll_back(job: Job, folder: Path, tell: Tell, spark: SparkSession | None = None) -> list[str]:
     """Roll back the last apply of a target, and return its queries; it can be repeated after a kill."""
-    with start_engine(job, [], folder, tell, spark) as running:
-        rollback = rollback_of(running)
-        put_back(running, rollback)
+    with start_engine(job, [], folder, tell, spark) as engine:
+        rollback = rollback_of(engine)
+        put_back(engine, rollback)
         return list(rollback.retained)
 
 

@@ -132,7 +132,7 @@ def _touched_rows(session: SparkSession, maintenance: Maintenance, stack: ExitSt
 
 
 def _typed(rows: DataFrame, target: TableOutput) -> DataFrame:
-    return rows.select(*(f.col(quote_name(c.name)).cast(str(c.type)) for c in target.columns))
+    return rows.select(*(f.col(quote_name(column.name)).cast(str(column.type)) for column in target.columns))
 
 
 def _changes(rows: DataFrame, target: TableOutput) -> TableChanges:
@@ -345,7 +345,9 @@ def record_changes(session: SparkSession, plan: TableMaintenance, tables: Tables
 
 def change_trigger(session: SparkSession, plan: TableMaintenance, changes: list[str]) -> DataFrame:
     """Return a stream with a batch for each change of an input; its rows are never read."""
-    items = ", ".join(f"cast(null as {c.type}) as {quote_name(c.name)}" for c in plan.target.columns)
+    items = ", ".join(
+        f"cast(null as {column.type}) as {quote_name(column.name)}" for column in plan.target.columns
+    )
     return session.sql(
         "\nunion all\n".join(f"select {items}, false as _deleted from {quote_name(view)}" for view in changes)  # noqa: S608
     )

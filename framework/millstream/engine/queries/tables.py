@@ -142,13 +142,13 @@ class Tables(Struct, frozen=True, eq=False):
         return self._streamed(source.relation).feed(session, source.relation, source.columns)
 
     def _columns(self, relation: NodeId) -> tuple[Column, ...]:
-        model, topic = self.catalog.models.get(relation), self.catalog.topics.get(relation)
+        spec, topic = self.catalog.models.get(relation), self.catalog.topics.get(relation)
         if topic is not None:
             node = stored_versions(topic, at_rest=True) if topic.versions else topic_node(topic, metadata=())
             return node.columns
         if (source := self.catalog.row_sources.get(relation)) is not None:
             return source.columns
-        return model.columns if model is not None else ()
+        return spec.columns if spec is not None else ()
 
     def keys(self, relation: NodeId) -> tuple[str, ...]:
         if (topic := self.catalog.topics.get(relation)) is not None:

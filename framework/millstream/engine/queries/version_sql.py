@@ -39,10 +39,10 @@ def placed_sql(table: TableOutput, versions: RowVersions, now: str) -> str:
 
     A row that is deleted ends now. An equal row is no new version, unless it has a time of its own.
     """
-    columns = [c for c in table.columns if c.name not in {VALID_FROM, VALID_TO}]
-    names = [quote_name(c.name) for c in columns]
+    columns = [column for column in table.columns if column.name not in {VALID_FROM, VALID_TO}]
+    names = [quote_name(column.name) for column in columns]
     time = f"if(g._deleted, {now}, coalesce(g.{VALID_FROM}, {now}))"
-    compared = all(has_equality(c.type) for c in columns)
+    compared = all(has_equality(column.type) for column in columns)
     same = " and ".join(f"g.{name} <=> l.{name}" for name in names) if compared else "false"
     return "\n".join((
         f"select {', '.join(f'g.{name}' for name in names)},",
@@ -85,18 +85,20 @@ def stored_touched_sql(versions: RowVersions) -> str:
 def versions_sql(table: TableOutput, versions: RowVersions, horizon: VersionHorizon | None) -> str:
     """Return all versions of the touched keys."""
     by = f"partition by {_list(versions.by)}"
-    columns = [c for c in table.columns if c.name not in {VALID_FROM, VALID_TO}]
-    names = ", ".join(quote_name(c.name) for c in columns)
+    columns = [column for column in table.columns if column.name not in {VALID_FROM, VALID_TO}]
+    names = ", ".join(quote_name(column.name) for column in columns)
     keys = {key.lower() for key in versions.by}
     only_keys = ", ".join(
-        quote_name(c.name) if c.name.lower() in keys else f"cast(null as {c.type}) as {quote_name(c.name)}"
-        for c in columns
+        quote_name(column.name)
+        if column.name.lower() in keys
+        else f"cast(null as {column.type}) as {quote_name(column.name)}"
+        for column in columns
     )
     ended = ", ".join(
-        quote_name(c.name)
-        if c.name.lower() in keys
-        else f"if(_ends, cast(null as {c.type}), {quote_name(c.name)}) as {quote_name(c.name)}"
-        for c in columns
+        quote_name(column.name)
+        if column.name.lower() in keys
+        else f"if(_ends, cast(null as {column.type}), {quote_name(column.name)}) as {quote_name(column.name)}"
+        for column in columns
     )
     condition = "" if horizon is None else f" where _next is null or _next > {horizon.after}"
     return "\n".join((

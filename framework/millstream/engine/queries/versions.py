@@ -39,7 +39,9 @@ def version_differences(
     assert versions is not None
     if "_deleted" not in rows.columns:
         rows = rows.withColumn("_deleted", f.lit(False))
-    stored.select(*(f.col(quote_name(c.name)) for c in table.columns)).createOrReplaceTempView(STORED)
+    stored.select(*(f.col(quote_name(column.name)) for column in table.columns)).createOrReplaceTempView(
+        STORED
+    )
     with ExitStack() as stack:
         rows.createOrReplaceTempView(BATCH_ROWS)
         if versions.replaces:

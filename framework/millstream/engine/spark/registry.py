@@ -46,7 +46,7 @@ def used_registry(project: Project, catalog: Catalog, sinks: Container[NodeId]) 
     from millstream.project.pins import read_pins
 
     pins, _ = read_pins(project.schemas.items(), project.settings)
-    schemas = written_schemas((m for m in catalog.models.values() if m.id in sinks), project, pins)
+    schemas = written_schemas((spec for spec in catalog.models.values() if spec.id in sinks), project, pins)
     pinned = {name: schema.pinned.id for name, schema in schemas.items() if schema.pinned is not None}
     enough = UsedRegistry(None, pinned) if len(pinned) == len(schemas) else None
     # Pinned schemas need no registry: then the local one can only be asked for ids that are not pinned.
@@ -70,9 +70,9 @@ def uses_of_registry(project: Project, catalog: Catalog) -> frozenset[str]:
     """Return what needs the registry: sources that read by its schemas, and sinks with what they register."""
     asks = {f"source {topic.id}" for topic in project.topics.values() if _asks(topic)}
     writes = {
-        f"{model.id} {model.columns!r} {model.materialization!r}"
-        for model in catalog.models.values()
-        if _writes(model)
+        f"{spec.id} {spec.columns!r} {spec.materialization!r}"
+        for spec in catalog.models.values()
+        if _writes(spec)
     }
     return frozenset(asks | writes)
 
@@ -81,8 +81,8 @@ def _asks(topic: Topic) -> bool:
     return bool(topic.format.writers or (topic.key and topic.key.format.writers))
 
 
-def _writes(model: ModelSpec) -> bool:
-    return any(model.materialization.subjects)
+def _writes(spec: ModelSpec) -> bool:
+    return any(spec.materialization.subjects)
 
 
 def use_registry(spark: SparkSession, registry: UsedRegistry) -> None:

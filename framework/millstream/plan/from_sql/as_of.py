@@ -70,7 +70,7 @@ def check_as_of(
     versions: VersionStream,
     times: Mapping[str, str],
     relation: From,
-    query: Select,
+    select: Select,
 ) -> Iterator[JoinProblem]:
     """Yield what prevents a stream from joining versions; `times` are its event times with their delays."""
     named = {column.name: column for column in events.columns}
@@ -99,7 +99,7 @@ def check_as_of(
             message = f"'{left}' is {one}, and '{right}' of '{relation.alias}' is {other}"
             remedy = f"compare a column that a subquery in FROM computes: cast({quote_name(left)} as {other})"
             yield "MS692", message, remedy, relation
-    if (end := reads_end(query, relation)) is not None:
+    if (end := reads_end(select, relation)) is not None:
         version = f"its version of '{relation.alias}'"
         message = f"when a row leaves the join, it is not known until when {version} is valid"
         remedy = f"leave out {VALID_TO}: select the other columns"

@@ -259,15 +259,15 @@ class Catalog(Struct, frozen=True):
 
     def own_store(self, relation: NodeId) -> str | None:
         """Return the store that a model names for its table."""
-        model = self.models.get(relation)
-        return model.materialization.store if model is not None else None
+        spec = self.models.get(relation)
+        return spec.materialization.store if spec is not None else None
 
     def store_of(self, relation: NodeId) -> str:
         """Return the name of the store that keeps a table; reference sources are kept in the default one."""
-        model = self.models.get(relation)
+        spec = self.models.get(relation)
         if (store := self.own_store(relation)) is not None:
             return store
-        if model is None and relation in self.sources:
+        if spec is None and relation in self.sources:
             return DEFAULT
         locations: dict[str, str] = self.target.get("table_locations") or {}
         return locations.get("", DEFAULT).partition(" ")[0]
@@ -279,13 +279,13 @@ class Catalog(Struct, frozen=True):
 
     def can_rest(self, relation: NodeId) -> bool:
         """Return whether a relation can be read at rest, instead of row by row."""
-        topic, model = self.topics.get(relation), self.models.get(relation)
+        topic, spec = self.topics.get(relation), self.models.get(relation)
         rows = self.row_sources.get(relation)
         return (
             relation in self.seeds
             or bool(topic and topic.table)
             or bool(rows and rows.unique_by)
-            or bool(model and model.materialization.at_rest)
+            or bool(spec and spec.materialization.at_rest)
         )
 
     @property
@@ -294,7 +294,7 @@ class Catalog(Struct, frozen=True):
         formats = [
             encoding for topic in self.topics.values() for encoding in (topic.format, topic.key_format)
         ]
-        stored = (model.materialization for model in self.models.values())
+        stored = (spec.materialization for spec in self.models.values())
         formats += [encoding for output in stored for _, encoding in output.encodings]
         of_formats = [jar for encoding in dict.fromkeys(formats) for jar in format_of(encoding).jars]
         of_sources = [jar for source in self.row_sources.values() for jar in source.jars]

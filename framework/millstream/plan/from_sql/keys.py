@@ -195,9 +195,9 @@ def _key_error(
                 if not read <= set(names):
                     return ""
                 by = {
-                    c.name: column_expression(names[c.name], c.type, nullable=c.nullable)
-                    for c in node.columns
-                    if c.name in names
+                    column.name: column_expression(names[column.name], column.type, nullable=column.nullable)
+                    for column in node.columns
+                    if column.name in names
                 }
                 expressions = {
                     name: substitute_columns(expression, by) for name, expression in expressions.items()

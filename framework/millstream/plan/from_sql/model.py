@@ -366,9 +366,9 @@ class ModelBuilder:
     def _union(self, body: SqlUnion) -> Node:
         sides = tuple(self.body(side) for side in body.sides)
         alike = all(
-            c.type == union_type
+            column.type == union_type
             for side in sides
-            for c, union_type in zip(side.columns, body.types, strict=True)
+            for column, union_type in zip(side.columns, body.types, strict=True)
         )
         types = () if alike else body.types
         node = self.check(Union(sides=sides, types=types, models=(self.spec.id,)), body)

@@ -97,15 +97,15 @@ def streamed_versions(catalog: Catalog) -> dict[NodeId, frozenset[NodeId]]:
     }
 
 
-def traits_for_readers(model: ModelSpec, traits: Traits) -> Traits:
+def traits_for_readers(spec: ModelSpec, traits: Traits) -> Traits:
     """Return the traits that readers see of a model whose SQL has these traits."""
-    if model.materialization.inlined:
+    if spec.materialization.inlined:
         return traits
-    if model.materialization.at_rest:
-        return Traits("upsert", model.keys or traits.keys, below=("table changes",))
+    if spec.materialization.at_rest:
+        return Traits("upsert", spec.keys or traits.keys, below=("table changes",))
     # A topic is read row by row, whatever it was written from.
     mode: Mode = "upsert" if traits.mode == "upsert" else "append"
-    return _of_topic(mode, model.keys if mode == "upsert" else (), traits)
+    return _of_topic(mode, spec.keys if mode == "upsert" else (), traits)
 
 
 def relayed_traits(traits: Traits) -> Traits:
@@ -151,8 +151,8 @@ class _Building:
         self.relays: set[NodeId] = set()
         """Views that some models read from relay topics."""
         self.leaves: dict[tuple[NodeId, bool], Node] = {}
-        for model in catalog.models.values():
-            self._add(model)
+        for spec in catalog.models.values():
+            self._add(spec)
 
     def can_rest(self, relation: NodeId) -> bool:
         stand_in = self.stand_ins.get(relation)
@@ -161,37 +161,37 @@ class _Building:
     def versions(self, relation: NodeId) -> VersionStream | None:
         return version_stream(self.catalog.topics.get(relation))
 
-    def _add(self, model: ModelSpec) -> None:
-        if (root := self.unchanged.roots.get(model.id)) is not None:
-            self.roots[model.id] = root
-            self.read.update(filter(self._is_inlined, model.reads))
+    def _add(self, spec: ModelSpec) -> None:
+        if (root := self.unchanged.roots.get(spec.id)) is not None:
+            self.roots[spec.id] = root
+            self.read.update(filter(self._is_inlined, spec.reads))
             return
         # Each model has its own leaves; the optimizer decides what is shared.
         self.leaves = {}
-        built = build_model(model, self.around, self.traits)
-        self.roots[model.id] = built.root
+        built = build_model(spec, self.around, self.traits)
+        self.roots[spec.id] = built.root
         self.diagnostics += built.diagnostics
         self.relays.update(built.relays)
 
     def relayed(self, relation: NodeId) -> Node | None:
-        model = self.catalog.models.get(relation)
-        if model is None or not model.materialization.inlined or not can_relay(model.columns):
+        spec = self.catalog.models.get(relation)
+        if spec is None or not spec.materialization.inlined or not can_relay(spec.columns):
             return None
-        return sink_node(relay_of(model, self.catalog), self.traits.of(self.roots[relation]), relay=True)
+        return sink_node(relay_of(spec, self.catalog), self.traits.of(self.roots[relation]), relay=True)
 
     def _rows(self, relation: NodeId) -> Node:
         """Return the rows of a model that readers compute: without those that its tests keep out."""
         if relation not in self.passing:
-            model, root = self.catalog.models[relation], self.roots[relation]
-            conditions = tuple(check.passed for check in model.checks if check.keeps_out)
+            spec, root = self.catalog.models[relation], self.roots[relation]
+            conditions = tuple(check.passed for check in spec.checks if check.keeps_out)
             if conditions:
-                root = Filter(input=root, conditions=conditions, label=model.name, models=(model.id,))
+                root = Filter(input=root, conditions=conditions, label=spec.name, models=(spec.id,))
             self.passing[relation] = root
         return self.passing[relation]
 
     def _is_inlined(self, relation: NodeId) -> bool:
-        model = self.catalog.models.get(relation)
-        return model is not None and model.materialization.inlined
+        spec = self.catalog.models.get(relation)
+        return spec is not None and spec.materialization.inlined
 
     def provide(self, relation: NodeId, at_rest: bool) -> Node:
         if self._is_inlined(relation):
@@ -209,33 +209,35 @@ class _Building:
             if topic.versions:
                 return stored_versions(topic, at_rest=at_rest)
             if at_rest:
-                columns = tuple(c for c in topic_node(topic).columns if not c.name.startswith("_"))
+                columns = tuple(
+                    column for column in topic_node(topic).columns if not column.name.startswith("_")
+                )
                 return TableScan(relation=relation, columns=columns, label=topic.name)
             return topic_node(topic)
         if source := self.catalog.row_sources.get(relation):
             return newest_rows(source, at_rest=at_rest) if source.unique_by else row_source_node(source)
         if seed := self.catalog.seeds.get(relation):
             return SeedScan(relation=relation, columns=seed.columns, label=seed.name)
-        model = self.catalog.models[relation]
-        if model.materialization.at_rest:
-            keys = () if at_rest else model.keys
+        spec = self.catalog.models[relation]
+        if spec.materialization.at_rest:
+            keys = () if at_rest else spec.keys
             return TableScan(
-                relation=relation, columns=model.columns, changes=not at_rest, keys=keys, label=model.name
+                relation=relation, columns=spec.columns, changes=not at_rest, keys=keys, label=spec.name
             )
-        return sink_node(model, self.traits.of(self.roots[relation]))
+        return sink_node(spec, self.traits.of(self.roots[relation]))
 
     def plan(self) -> Plan:
         outputs: list[Output] = []
         timed: set[NodeId] = set()
         """The relays of which a reader needs the time of records."""
-        for model in reversed(self.catalog.models.values()):  # each model after those that read it
-            if model.materialization.stored_as or model.id not in self.read | self.relays:
-                outputs.append(self._output(model, self.roots[model.id]))
+        for spec in reversed(self.catalog.models.values()):  # each model after those that read it
+            if spec.materialization.stored_as or spec.id not in self.read | self.relays:
+                outputs.append(self._output(spec, self.roots[spec.id]))
                 timed |= relays_with_times(outputs[-1])
-            if model.id in self.relays:
-                relay = relay_of(model, self.catalog)
-                root = self._rows(model.id)
-                outputs.append(_output(relay, with_relayed_time(root) if model.id in timed else root))
+            if spec.id in self.relays:
+                relay = relay_of(spec, self.catalog)
+                root = self._rows(spec.id)
+                outputs.append(_output(relay, with_relayed_time(root) if spec.id in timed else root))
                 timed |= relays_with_times(outputs[-1])
         outputs.reverse()
         if self.diagnostics:
@@ -246,45 +248,45 @@ class _Building:
         views = [version for root in read for version in versions_of(root)]
         return Plan(with_good_records(outputs, views, self.catalog.topics, self.unchanged.outputs))
 
-    def _output(self, model: ModelSpec, root: Node) -> Output:
+    def _output(self, spec: ModelSpec, root: Node) -> Output:
         """Return what stores a model; records of a sink have the time of what they come from."""
-        sink = model.materialization.sink
+        sink = spec.materialization.sink
         if self.diagnostics or sink is None:
-            return _output(model, root)
-        return carry_sent_parts(_output(model, root), sink, dict(model.extras).get(TIMESTAMP_OPTION))
+            return _output(spec, root)
+        return carry_sent_parts(_output(spec, root), sink, dict(spec.extras).get(TIMESTAMP_OPTION))
 
 
 def _stand_in_rows(stand_in: StandIn, *, at_rest: bool) -> Node:
     """Return the rows of a model as its readers see them; a test may omit columns, which are then NULL."""
     columns = tuple(replace(column, nullable=True) for column in stand_in.model.columns)
-    model, traits = replace(stand_in.model, columns=columns), stand_in.traits
+    spec, traits = replace(stand_in.model, columns=columns), stand_in.traits
     if traits.mode == "append":
-        topic = model.materialization.topic or model.name
-        return sink_node(replace(model, materialization=Sink(topic)), traits)
+        topic = spec.materialization.topic or spec.name
+        return sink_node(replace(spec, materialization=Sink(topic)), traits)
     changes = traits.mode == "upsert" and not at_rest
     node: Node = TableScan(
-        relation=model.id,
+        relation=spec.id,
         columns=columns,
         changes=changes,
         keys=traits.keys if changes else (),
-        stored=model.materialization.at_rest,
-        label=model.name,
+        stored=spec.materialization.at_rest,
+        label=spec.name,
     )
     for time, delay in traits.watermarks if changes else ():
-        node = Watermark(input=node, time=time, delay=delay, label=model.name)
+        node = Watermark(input=node, time=time, delay=delay, label=spec.name)
     return node
 
 
-def _output(model: ModelSpec, root: Node) -> Output:
+def _output(spec: ModelSpec, root: Node) -> Output:
     return Output(
         input=root,
-        model=model.id,
-        materialization=model.materialization,
-        options=model.options,
-        extras=tuple(Item(name, e) for name, e in model.extras if name != TIMESTAMP_OPTION),
-        checks=model.checks,
-        metrics=model.metrics,
-        log=model.log,
-        label=model.name,
-        models=(model.id,),
+        model=spec.id,
+        materialization=spec.materialization,
+        options=spec.options,
+        extras=tuple(Item(name, expression) for name, expression in spec.extras if name != TIMESTAMP_OPTION),
+        checks=spec.checks,
+        metrics=spec.metrics,
+        log=spec.log,
+        label=spec.name,
+        models=(spec.id,),
     )

@@ -169,11 +169,11 @@ def with_place(root: Node) -> tuple[Node, tuple[str, ...]]:
     return root, tuple(names)
 
 
-def _with_item(root: Node, below: Node, item: Item) -> Node:
+def _with_item(root: Node, input_node: Node, item: Item) -> Node:
     """Return the columns of a model, and one more; the same node for equal calls."""
     cache = f"with {item.name} {item.expression.content}"
     if cache not in root.__dict__:
-        root.__dict__[cache] = _selected(below, (*identity_items(root), item), root)
+        root.__dict__[cache] = _selected(input_node, (*identity_items(root), item), root)
     node: Node = root.__dict__[cache]
     return node
 
@@ -303,9 +303,9 @@ def _last_millisecond(window: str, *, closed: bool) -> Expression:
 
 
 def _called(node: Stateful, source: CarriedPart, part: RecordPart) -> CarriedPart:
-    below, value = _as_column(source, node.input, part)
+    input_node, value = _as_column(source, node.input, part)
     generated = (*node.generated, Column(RECORD_TIME, TIMESTAMP))
-    over = replace(node, input=below, generated=generated, times=value.column or "")
+    over = replace(node, input=input_node, generated=generated, times=value.column or "")
     return CarriedPart(over, over.column(RECORD_TIME).expression)
 
 

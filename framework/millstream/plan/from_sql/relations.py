@@ -71,18 +71,18 @@ class FromBuilder:
             return None
         return only_time(node, self.builder.traits.of(node))
 
-    def node(self, query: Select) -> Node:
-        streams = any(self.builder.streams(relation.input) for relation in query.relations)
+    def node(self, select: Select) -> Node:
+        streams = any(self.builder.streams(relation.input) for relation in select.relations)
         node: Node | None = None
-        for relation in query.relations:
+        for relation in select.relations:
             if isinstance(relation.input, GeneratedRows):
                 node = self._expand(self._or_one_row(node), relation, relation.input)
                 if relation.input.function in self.builder.around.keyed:
-                    self._check_keyed(query, relation, relation.input.function)
+                    self._check_keyed(select, relation, relation.input.function)
                 continue
             at_rest = streams or (node is not None and not self._brings_rows(node, relation))
             added = self._input(relation, at_rest=at_rest)
-            node = self._join(node, added, relation, query) if node else self._first(added, relation)
+            node = self._join(node, added, relation, select) if node else self._first(added, relation)
         return self._or_one_row(node)
 
     def _brings_rows(self, before: Node, relation: From) -> bool:
@@ -99,10 +99,10 @@ class FromBuilder:
             and not can_be_maintained(spec, self.builder.around)
         )
 
-    def _check_keyed(self, query: Select, relation: From, function: str) -> None:
+    def _check_keyed(self, select: Select, relation: From, function: str) -> None:
         """Reject columns of the input of a function with state, whose rows are not the input rows."""
-        read = [item.expression for item in (*query.items, *(query.keys or ()))]
-        for expression in (*read, *(measure.call for measure in query.measures), *query.where):
+        read = [item.expression for item in (*select.items, *(select.keys or ()))]
+        for expression in (*read, *(measure.call for measure in select.measures), *select.where):
             for ref in expression.refs:
                 if ref.relation and ref.relation.lower() != relation.alias.lower():
                     message = f"rows of {function}() only have the columns that it yields, not '{ref.column}'"
@@ -131,7 +131,7 @@ class FromBuilder:
             return node
         expression, delay = relation.watermark
         scope = PlanScope()
-        self._add(scope, relation, {c.name: c for c in node.columns}, node)
+        self._add(scope, relation, {column.name: column for column in node.columns}, node)
         time = scope.bind(expression)
         name = time.column
         if name is None:
@@ -154,18 +154,18 @@ class FromBuilder:
                 scope.add(relation.alias, written, names[column.name])
 
     def _first(self, node: Node, relation: From) -> Node:
-        self._add(self.scope, relation, {c.name: c for c in node.columns}, node)
+        self._add(self.scope, relation, {column.name: column for column in node.columns}, node)
         return node
 
     # -- joins
 
-    def _join(self, left: Node, right: Node, relation: From, query: Select) -> Node:
+    def _join(self, left: Node, right: Node, relation: From, select: Select) -> Node:
         kind = relation.join or "cross"
         modes = self.builder.mode(left), self.builder.mode(right)
         if modes[0] == "static" != modes[1] and kind in _MIRRORED:
-            return self._lookup(right, left, relation, query, _MIRRORED[kind], swapped=True)
+            return self._lookup(right, left, relation, select, _MIRRORED[kind], swapped=True)
         if modes[1] == "static" and (modes[0] == "static" or kind not in {"right", "full"}):
-            return self._lookup(left, right, relation, query, kind, swapped=False)
+            return self._lookup(left, right, relation, select, kind, swapped=False)
         if "static" in modes:
             side = "right" if modes[1] == "static" else "left"
             rows, until = (
@@ -178,7 +178,7 @@ class FromBuilder:
             )
             remedy = f"write {'an inner' if kind == 'semi' else 'a left'} join from the stream to the table"
             self.builder.report_error(
-                "MS513", message, remedy, relation.start or query.start, relation.stop or query.stop
+                "MS513", message, remedy, relation.start or select.start, relation.stop or select.stop
             )
         node = self._streams(left, right, relation, kind)
         if relation.as_of is not None:
@@ -188,12 +188,12 @@ class FromBuilder:
             node = with_hidden_bounds(node, self._joined_times(node))
             times = self._times(node)
             if "upsert" not in modes:
-                self._check_join(node, relation, times, query)
+                self._check_join(node, relation, times, select)
             self.builder.add_state(node, relation, (), times)
-        return self._finished(node, relation if relation.stop else query)
+        return self._finished(node, relation if relation.stop else select)
 
     def _lookup(
-        self, stream: Node, table: Node, relation: From, query: Select, kind: JoinKind, *, swapped: bool
+        self, stream: Node, table: Node, relation: From, select: Select, kind: JoinKind, *, swapped: bool
     ) -> Node:
         if relation.as_of is not None and self.builder.mode(stream) == "append" and kind in {"inner", "left"}:
             versions = (
@@ -202,7 +202,7 @@ class FromBuilder:
                 else None
             )
             if versions is not None:
-                return self._as_of(stream, versions, relation, query, kind)
+                return self._as_of(stream, versions, relation, select, kind)
         joined, names = self._columns(stream, table, relation, added="left" if swapped else "right")
         self._add_side(stream if swapped else table, relation, names, "left" if swapped else "right")
         on = self._on(relation)
@@ -211,18 +211,18 @@ class FromBuilder:
             self._refuse_as_of(relation.as_of)
         elif wrong := self._join_of_tables(stream, table):
             self.builder.report_error(
-                "MS527", *wrong, relation.start or query.start, relation.stop or query.stop
+                "MS527", *wrong, relation.start or select.start, relation.stop or select.stop
             )
         if kind in {"semi", "anti"} and self.builder.mode(stream) == "upsert":
             self._check_semi(node, relation)
-        return self._finished(node, relation if relation.stop else query)
+        return self._finished(node, relation if relation.stop else select)
 
     def _join_of_tables(self, stream: Node, table: Node) -> tuple[str, str] | None:
         rest = all(map(self.builder.around.can_rest, self.builder.spec.reads))
         return join_of_tables(stream, *map(self.builder.traits.of, (stream, table)), rest=rest)
 
     def _as_of(
-        self, events: Node, versions: VersionStream, relation: From, query: Select, kind: JoinKind
+        self, events: Node, versions: VersionStream, relation: From, select: Select, kind: JoinKind
     ) -> Node:
         """Return events with the versions that were valid at their time."""
         joined, names = self._columns(events, versions.rows, relation, added="right")
@@ -230,7 +230,7 @@ class FromBuilder:
         parts = as_of.split_as_of(self._on(relation), relation, joined, names["right", versions.begins].name)
         times = dict(self.builder.traits.of(events).watermarks)
         for code, message, remedy, span in as_of.check_as_of(
-            self.scope, parts, events, versions, times, relation, query
+            self.scope, parts, events, versions, times, relation, select
         ):
             self.builder.report_error(code, message, remedy, span.start, span.stop)
         node = TemporalJoin(
@@ -361,14 +361,14 @@ class FromBuilder:
         )
         return f"select the column with the source's watermark on {sides}, and compare event times in ON"
 
-    def _check_join(self, node: Join, relation: From, times: tuple[str, ...], query: Select) -> None:
+    def _check_join(self, node: Join, relation: From, times: tuple[str, ...], select: Select) -> None:
         """Reject joins of two streams that Spark does not support."""
         if node.kind == "anti":
             message = "an anti join of two streams would need rows that never arrive"
             remedy = "store the right side as a table, and join the table"
             self.builder.report_error("MS513", message, remedy, relation.start, relation.stop)
-        elif not self._is_matched(node, query):
-            self._unmatched(node, relation, query)
+        elif not self._is_matched(node, select):
+            self._unmatched(node, relation, select)
         elif node.kind in {"left", "right", "full", "semi"} and not self._bounded(node):
             message = f"a {node.kind} join of two streams can't know when a row has no match"
             if node.kind == "semi":
@@ -379,21 +379,21 @@ class FromBuilder:
                 "MS515", message, self._bound(node, relation, times), relation.start, relation.stop
             )
 
-    def _is_matched(self, node: Join, query: Select) -> bool:
+    def _is_matched(self, node: Join, select: Select) -> bool:
         (left, _), (right, _) = self._sides(node)
         where = (
-            conditions_on(self.scope, query.where, left | right) if node.kind in {"inner", "cross"} else []
+            conditions_on(self.scope, select.where, left | right) if node.kind in {"inner", "cross"} else []
         )
         return has_equality((*node.on, *where), left, right)
 
-    def _unmatched(self, node: Join, relation: From, query: Select) -> None:
+    def _unmatched(self, node: Join, relation: From, select: Select) -> None:
         """Reject a join for which Spark can't look up rows (StreamingSymmetricHashJoinExec)."""
         both = (columns_in_sql(self.scope, names, times) for names, times in self._sides(node))
         equality = suggested_equality(*both)
         remedy = "compare a column of each side by = in ON" + (f", such as {equality}" if equality else "")
         message = "Spark can only join two streams if a column of one side equals a column of the other"
         self.builder.report_error(
-            "MS513", message, remedy, relation.start or query.start, relation.stop or query.stop
+            "MS513", message, remedy, relation.start or select.start, relation.stop or select.stop
         )
 
     def _bounded(self, node: Join) -> bool:
@@ -411,7 +411,7 @@ class FromBuilder:
 
     def _finished(self, node: Node, span: Span) -> Node:
         node = self.builder.check(node, span)
-        self.scope.rename({c.name: c for c in node.columns})
+        self.scope.rename({column.name: column for column in node.columns})
         return node
 
     def _columns(

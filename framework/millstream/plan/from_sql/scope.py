@@ -54,4 +54,4 @@ def added_name(name: str, folded: set[str], prefix: str = "") -> str:
 
 def identity_items(node: Node) -> list[Item]:
     """Return items that pass on a node's columns."""
-    return [c.item for c in node.columns]
+    return [column.item for column in node.columns]

@@ -63,7 +63,7 @@ def topic_node(topic: TopicSpec, metadata: Iterable[str] = METADATA) -> Node:
         label="" if topic.derived or topic.watermark else label,
     )
     if derived:
-        plain = {c.name: c.expression for c in node.columns}
+        plain = {column.name: column.expression for column in node.columns}
         names = [*topic.order, *read]
         items = tuple(Item(name, derived.get(name) or plain[name]) for name in names)
         node = Project(
@@ -98,17 +98,19 @@ def without_watermarks(node: Node) -> Node:
         elif kind_of(current) is not None:
             untimed[id(current)] = current
         else:
-            untimed[id(current)] = current.with_inputs(*(untimed[id(below)] for below in current.inputs))
+            untimed[id(current)] = current.with_inputs(
+                *(untimed[id(input_node)] for input_node in current.inputs)
+            )
     return untimed[id(node)]
 
 
 _WHOLE_KEY = "_whole_key"
 
 
-def _with_key(node: Decode, model: ModelSpec, sink: Sink, label: str) -> Node:
+def _with_key(node: Decode, spec: ModelSpec, sink: Sink, label: str) -> Node:
     """Return all columns of a topic whose values have only one: the others are in the key."""
-    columns = {column.name.lower(): column for column in model.columns}
-    keys = [columns[name.lower()] for name in model.keys]
+    columns = {column.name.lower(): column for column in spec.columns}
+    keys = [columns[name.lower()] for name in spec.keys]
     written = written_key(sink.key_encoding, [Field(key.name, key.type) for key in keys])
     match keys:
         case [key]:
@@ -119,7 +121,7 @@ def _with_key(node: Decode, model: ModelSpec, sink: Sink, label: str) -> Node:
             parts = {column.name: _field(_WHOLE_KEY, column) for column in keys}
     decoded = replace(node, key=key, key_type=written.type, key_format=written.encoding, label="")
     plain = {column.name: column.expression for column in decoded.fields}
-    items = tuple(Item(c.name, parts.get(c.name) or plain[c.name]) for c in model.columns)
+    items = tuple(Item(column.name, parts.get(column.name) or plain[column.name]) for column in spec.columns)
     return Project(input=decoded, items=items, label=label)
 
 
@@ -128,20 +130,20 @@ def _field(struct_column: str, column: Column) -> Expression:
     return Expression(pieces, column.type, nullable=column.nullable)
 
 
-def _changes_node(scan: TopicScan, model: ModelSpec, sink: Sink, label: str) -> Node:
+def _changes_node(scan: TopicScan, spec: ModelSpec, sink: Sink, label: str) -> Node:
     """Return the rows of a topic of changes: each change has the row after it, and a delete has none.
 
     The columns of the key are those of the record's key, since a tombstone has nothing else.
     """
-    columns = {column.name.lower(): column for column in model.columns}
-    keys = [columns[name.lower()] for name in model.keys]
+    columns = {column.name.lower(): column for column in spec.columns}
+    keys = [columns[name.lower()] for name in spec.keys]
     written = written_key(sink.key_encoding, [Field(key.name, key.type) for key in keys])
     whole_key = Column(_WHOLE_KEY, keys[0].type if len(keys) == 1 else written.type)
     read = Decode(
         input=scan,
-        relation=model.id,
+        relation=spec.id,
         format=DEFAULT,
-        fields=(Column(AFTER, Row(tuple(Field(column.name, column.type) for column in model.columns))),),
+        fields=(Column(AFTER, Row(tuple(Field(column.name, column.type) for column in spec.columns))),),
         key=whole_key,
         key_type=written.type,
         key_format=written.encoding,
@@ -152,41 +154,41 @@ def _changes_node(scan: TopicScan, model: ModelSpec, sink: Sink, label: str) -> 
     if len(keys) == 1:
         parts = {keys[0].name: Expression((Ref(_WHOLE_KEY),), keys[0].type, nullable=keys[0].nullable)}
     items = tuple(
-        Item(column.name, parts.get(column.name) or _field(AFTER, column)) for column in model.columns
+        Item(column.name, parts.get(column.name) or _field(AFTER, column)) for column in spec.columns
     )
-    return Project(input=Filter(input=read, conditions=(exists,)), items=items, keys=model.keys, label=label)
+    return Project(input=Filter(input=read, conditions=(exists,)), items=items, keys=spec.keys, label=label)
 
 
-def sink_node(model: ModelSpec, written: Traits, *, relay: bool = False) -> Node:
+def sink_node(spec: ModelSpec, written: Traits, *, relay: bool = False) -> Node:
     """Return the topic that a model writes, as other models read it; times keep their watermarks."""
-    sink = model.materialization.sink
-    assert sink is not None, f"{model.name} writes no topic"
-    format_ = sink.encoding
+    sink = spec.materialization.sink
+    assert sink is not None, f"{spec.name} writes no topic"
+    encoding = sink.encoding
     scan = TopicScan(
-        relation=model.id,
+        relation=spec.id,
         topics=(sink.topic,),
-        dead_letters=sink.dead_letter_topic(model.name),
+        dead_letters=sink.dead_letter_topic(spec.name),
         relay=relay,
         columns=RAW,
-        label=f"{model.name}_records",
+        label=f"{spec.name}_records",
     )
-    label = "" if written.watermarks else model.name
+    label = "" if written.watermarks else spec.name
     if sink.changes:
-        return _changes_node(scan, model, sink, label)
-    in_value = sink.value_columns([column.name for column in model.columns])
+        return _changes_node(scan, spec, sink, label)
+    in_value = sink.value_columns([column.name for column in spec.columns])
     read = Decode(
         input=scan,
-        relation=model.id,
-        format=format_,
-        fields=tuple(column for column in model.columns if column.name in in_value),
-        unique_by=model.keys if written.mode == "upsert" else (),
+        relation=spec.id,
+        format=encoding,
+        fields=tuple(column for column in spec.columns if column.name in in_value),
+        unique_by=spec.keys if written.mode == "upsert" else (),
         label=label,
     )
     node: Node = read
-    if len(in_value) < len(model.columns):
-        node = _with_key(read, model, sink, label)
+    if len(in_value) < len(spec.columns):
+        node = _with_key(read, spec, sink, label)
     for time, delay in written.watermarks:
-        node = Watermark(input=node, time=time, delay=delay, label=model.name)
+        node = Watermark(input=node, time=time, delay=delay, label=spec.name)
     return node
 
 

@@ -31,7 +31,7 @@ def plan_versions(builder: Builder, root: Node) -> Node:
         return root
     traits = builder.traits.of(root)
     if traits.mode != "upsert" and not stored.order_by:
-        time = next((c.name for c in root.columns if c.type == TIMESTAMP), "")
+        time = next((column.name for column in root.columns if column.type == TIMESTAMP), "")
         message = f"'versions' needs the time of a row: '{spec.name}' reads events, which come in any order"
         remedy = f"set order_by='{time}'" if time else "select a timestamp column, and name it in order_by"
         builder.report_error("MS681", message, remedy, option="versions")
@@ -71,9 +71,9 @@ def joins_of_all_versions(spec: ModelSpec, versioned_relations: Container[NodeId
     return diagnostics
 
 
-def reads_end(query: Select, relation: From) -> Expression | None:
+def reads_end(select: Select, relation: From) -> Expression | None:
     """Return an expression that reads until when the versions of a relation are valid, besides AS OF."""
-    for part in _within(query):
+    for part in _within(select):
         if isinstance(part, Expression) and (part.start, part.stop) != relation.as_of:
             for ref in part.refs:
                 alias = ref.relation.removeprefix(OUTER).lower()
@@ -158,7 +158,10 @@ def stored_versions(topic: TopicSpec, *, at_rest: bool) -> TableScan:
     return TableScan(
         relation=topic.id,
         columns=(
-            *(c if c.name.lower() in keys else replace(c, nullable=True) for c in order_columns),
+            *(
+                column if column.name.lower() in keys else replace(column, nullable=True)
+                for column in order_columns
+            ),
             *VERSION_COLUMNS,
         ),
         changes=not at_rest,

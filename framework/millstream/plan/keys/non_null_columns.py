@@ -19,7 +19,7 @@ def non_null_columns(node: Node) -> frozenset[str]:
                     if column is not None and column.lower() in names:
                         columns.add(names[column.lower()])
             case Project():
-                names = _renamed(names, {i.name: i.expression.column for i in node.items})
+                names = _renamed(names, {item.name: item.expression.column for item in node.items})
             case Aggregate():
                 names = _renamed(names, {key.name: key.expression.column for key in node.keys})
             case Lookup() if node.kind in {"left", "inner", "semi", "anti"}:

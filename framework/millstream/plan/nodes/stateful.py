@@ -36,7 +36,7 @@ class Aggregate(Unary, frozen=True, eq=False, kw_only=True):
         return (*(key.expression for key in self.keys), *measures)
 
     def derived_columns(self) -> tuple[Column, ...]:
-        keys = tuple(Column(k.name, k.expression.type, k.expression.nullable) for k in self.keys)
+        keys = tuple(Column(item.name, item.expression.type, item.expression.nullable) for item in self.keys)
         return (*keys, *(Column(m.name, m.call.type, m.call.nullable) for m in self.measures))
 
     @property

@@ -125,7 +125,9 @@ class Project(Unary, frozen=True, eq=False, kw_only=True):  # name: as in relati
         return tuple([item.expression for item in self.items])
 
     def derived_columns(self) -> tuple[Column, ...]:
-        return tuple([Column(i.name, i.expression.type, i.expression.nullable) for i in self.items])
+        return tuple(
+            [Column(item.name, item.expression.type, item.expression.nullable) for item in self.items]
+        )
 
     @once
     def definitions(self) -> dict[str, Expression]:
@@ -232,11 +234,11 @@ class Union(Node, frozen=True, eq=False, kw_only=True):
         first, *others = (side.columns for side in self.sides)
         return tuple(
             Column(
-                c.name,
-                self.types[i] if self.types else c.type,
-                c.nullable or any(o[i].nullable for o in others),
+                column.name,
+                self.types[i] if self.types else column.type,
+                column.nullable or any(o[i].nullable for o in others),
             )
-            for i, c in enumerate(first)
+            for i, column in enumerate(first)
         )
 
     @once

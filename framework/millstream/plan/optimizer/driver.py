@@ -82,19 +82,23 @@ def check_outputs(rule: str, before: RuleContext, after: RuleContext) -> None:
     """Raise an error if the columns, types, mode or key of an output have changed."""
     if len(before.plan.outputs) != len(after.plan.outputs):
         raise BrokenRuleError(f"{rule} lost an output")
-    for was, now in zip(before.plan.outputs, after.plan.outputs, strict=True):
-        if was is now:
+    for old, new in zip(before.plan.outputs, after.plan.outputs, strict=True):
+        if old is new:
             continue
-        if (was.model, was.materialization) != (now.model, now.materialization):
-            raise BrokenRuleError(f"{rule} changed the output {was.model}")
-        if was.columns != now.columns:
-            if [(c.name, c.type) for c in was.columns] != [(c.name, c.type) for c in now.columns]:
-                raise BrokenRuleError(f"{rule} changed the columns of {was.model}: {was.names} → {now.names}")
-            if any(n.nullable and not w.nullable for w, n in zip(was.columns, now.columns, strict=True)):
-                raise BrokenRuleError(f"{rule} made columns of {was.model} nullable")
-        first, second = traits_of(was), traits_of(now)
+        if (old.model, old.materialization) != (new.model, new.materialization):
+            raise BrokenRuleError(f"{rule} changed the output {old.model}")
+        if old.columns != new.columns:
+            if [(column.name, column.type) for column in old.columns] != [
+                (column.name, column.type) for column in new.columns
+            ]:
+                raise BrokenRuleError(f"{rule} changed the columns of {old.model}: {old.names} → {new.names}")
+            if any(
+                n.nullable and not column.nullable for column, n in zip(old.columns, new.columns, strict=True)
+            ):
+                raise BrokenRuleError(f"{rule} made columns of {old.model} nullable")
+        first, second = traits_of(old), traits_of(new)
         if (first.mode, first.keys) != (second.mode, second.keys):
             raise BrokenRuleError(
-                f"{rule} made {was.model} {second.mode}({', '.join(second.keys)}), "
+                f"{rule} made {old.model} {second.mode}({', '.join(second.keys)}), "
                 f"which was {first.mode}({', '.join(first.keys)})"
             )

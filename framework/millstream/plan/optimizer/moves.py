@@ -64,7 +64,7 @@ def _below(node: Node, condition: Expression) -> Moves:
             # and other rows would be late.
             return STAYS
         case Expand():
-            generated = {c.name.lower() for c in node.generated}
+            generated = {column.name.lower() for column in node.generated}
             if not node.call.deterministic or not generated.isdisjoint(condition.folded):
                 return STAYS
             # Without OUTER, it drops rows for which it generates none.
@@ -126,7 +126,7 @@ def try_substitute(condition: Expression, by: Mapping[str, Expression]) -> Expre
 def _renamed(condition: Expression, to: Mapping[str, Column]) -> Expression | None:
     if not condition.variables and all(name == target.name for name, target in to.items()):
         return condition
-    return try_substitute(condition, {name: c.expression for name, c in to.items()})
+    return try_substitute(condition, {name: column.expression for name, column in to.items()})
 
 
 def _below_projection(node: Project, condition: Expression) -> Moves:
@@ -153,7 +153,7 @@ def _below_aggregate(node: Aggregate, condition: Expression) -> Moves:
 
 
 def _below_union(node: Union, condition: Expression) -> Moves:
-    positions = [i for i, c in enumerate(node.columns) if c.name in condition.columns]
+    positions = [i for i, column in enumerate(node.columns) if column.name in condition.columns]
     if len(positions) != len(condition.columns):
         return STAYS
     moved: list[MovedCondition] = []
@@ -202,11 +202,11 @@ def _on_side(
     node: Join | Lookup | TemporalJoin, side: str, condition: Expression, of: Mapping[str, JoinColumn]
 ) -> Expression | None:
     names = {joined.source.lower() for joined in of.values() if joined.side == side}
-    below = node.left if side == "left" else node.right
+    input_node = node.left if side == "left" else node.right
     to: dict[str, Column] = {}
     for name in condition.columns:
         joined = of.get(name)
         if joined is None or joined.source.lower() not in names:
             return None
-        to[name] = below.column(joined.source)
+        to[name] = input_node.column(joined.source)
     return _renamed(condition, to)

@@ -54,5 +54,5 @@ def _any_column(node: Node) -> str:
     """Return the column to keep if only the number of rows matters."""
     while isinstance(node, Filter | Repartition | Watermark | Dedupe):
         node = node.input
-    free = (i.name for i in node.items if is_free(i.expression)) if isinstance(node, Project) else ()
+    free = (item.name for item in node.items if is_free(item.expression)) if isinstance(node, Project) else ()
     return next(iter(free), node.columns[0].name)

@@ -92,8 +92,11 @@ def _to_last_shared(node: Node, context: RuleContext) -> int:
 
 def _over(way: BasePath, *, shared_top: bool) -> BasePath | None:
     match way.base:
-        case Filter() as step if all(c.deterministic for c in step.conditions):
-            conditions = tuple(WayCondition(step, c, c if _cheap(c) else None) for c in step.conditions)
+        case Filter() as step if all(condition.deterministic for condition in step.conditions):
+            conditions = tuple(
+                WayCondition(step, condition, condition if _cheap(condition) else None)
+                for condition in step.conditions
+            )
             return way._replace(
                 base=step.input,
                 steps=(*way.steps, step),

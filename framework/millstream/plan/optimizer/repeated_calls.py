@@ -46,7 +46,7 @@ def repeats_calls(context: RuleContext, rule: str, writers: Mapping[int, Output]
                 repeated.add(id(node))
                 calls = _Calls()
         else:
-            calls = _calls(node, [by_node[id(below)] for below in node.inputs], functions)
+            calls = _calls(node, [by_node[id(input_node)] for input_node in node.inputs], functions)
         by_node[id(node)] = calls
         if isinstance(node, Output):
             by_model[node.model] = calls
@@ -58,8 +58,8 @@ def _outputs_above(context: RuleContext) -> Mapping[int, dict[NodeId, Output]]:
     outputs: dict[int, dict[NodeId, Output]] = {}
     for node in reversed(context.order):
         above = outputs.setdefault(id(node), {node.model: node} if isinstance(node, Output) else {})
-        for below in node.inputs:
-            outputs.setdefault(id(below), {}).update(above)
+        for input_node in node.inputs:
+            outputs.setdefault(id(input_node), {}).update(above)
     return outputs
 
 
@@ -76,10 +76,10 @@ def _in_its_query(
 
 def _fits(node: Decode, writer: Output, reader: Output) -> bool:
     """Return whether a reader fits the fan-out of a writer: it only filters and projects its rows."""
-    below = reader.input
-    while isinstance(below, Filter | Project):
-        below = below.input
-    if below is not node or writer.sends_changes or reader.sends_changes:
+    input_node = reader.input
+    while isinstance(input_node, Filter | Project):
+        input_node = input_node.input
+    if input_node is not node or writer.sends_changes or reader.sends_changes:
         return False
     return (writer.group, writer.producer, writer.materialization.stored_as) == (
         reader.group,
@@ -102,7 +102,9 @@ def _calls(node: Node, inputs: list[_Calls], functions: Collection[str]) -> _Cal
         case _ if node.stateful:
             return _Calls()
         case Project():
-            return _Calls(rows, frozenset(i.name.lower() for i in node.items if called((i.expression,))))
+            return _Calls(
+                rows, frozenset(item.name.lower() for item in node.items if called((item.expression,)))
+            )
         case Filter():
             return _Calls(rows or called(node.conditions), columns)
         case Expand():

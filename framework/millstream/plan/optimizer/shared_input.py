@@ -29,9 +29,16 @@ class SharedConditions(NamedTuple):
 def true_for_any(ways: Sequence[BasePath]) -> SharedConditions:
     """Return conditions that are true for each row that any of the ways keeps."""
     conditions = [way.conditions for way in ways]
-    common = {key: e for key, e in conditions[0].items() if all(key in other for other in conditions)}
+    common = {
+        key: expression
+        for key, expression in conditions[0].items()
+        if all(key in other for other in conditions)
+    }
     unlike = {tuple(alternative): alternative for alternative in conditions}.values()
-    rest = [{key: e for key, e in alternative.items() if key not in common} for alternative in unlike]
+    rest = [
+        {key: expression for key, expression in alternative.items() if key not in common}
+        for alternative in unlike
+    ]
     if not all(rest) or len(rest) > _MOST:
         return SharedConditions(common, None)
     return SharedConditions(common, either_of(rest))
@@ -45,8 +52,8 @@ def either_of(alternatives: Sequence[Mapping[Pieces, Expression]]) -> Expression
         if not any(other.keys() < alternative.keys() for other in alternatives)
     ]
     sides = {
-        tuple(sorted(e.text for e in alternative.values())): sorted(
-            alternative.values(), key=lambda e: e.text
+        tuple(sorted(expression.text for expression in alternative.values())): sorted(
+            alternative.values(), key=lambda expression: expression.text
         )
         for alternative in least
     }
@@ -67,7 +74,7 @@ def with_keys(
     if not computed:
         return node, column_names
     return Project(
-        input=node, items=(*(c.item for c in node.columns), *computed), models=models
+        input=node, items=(*(column.item for column in node.columns), *computed), models=models
     ), column_names
 
 

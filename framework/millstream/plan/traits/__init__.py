@@ -79,7 +79,8 @@ class KnownTraits:
         """Return a node's traits, after deriving those of its inputs."""
         for current in in_order((node,), self._traits):
             self.set(
-                current, derived_traits(current, [self._traits[id(below)][1] for below in current.inputs])
+                current,
+                derived_traits(current, [self._traits[id(input_node)][1] for input_node in current.inputs]),
             )
         return self._traits[id(node)][1]
 

@@ -47,17 +47,21 @@ def is_guarded(node: Node) -> bool:
 
 def filtered_cross_lookup(node: Node) -> Lookup | None:
     """Return a filter over a cross lookup as the inner lookup that Catalyst would make of them."""
-    if not isinstance(node, Filter) or not isinstance(below := node.input, Lookup) or below.kind != "cross":
+    if (
+        not isinstance(node, Filter)
+        or not isinstance(input_node := node.input, Lookup)
+        or input_node.kind != "cross"
+    ):
         return None
-    of_right = {column.name for column in below.joined if column.side == "right"}
-    if not is_above_state(below.left) or isinstance(below.left, Lookup):
+    of_right = {column.name for column in input_node.joined if column.side == "right"}
+    if not is_above_state(input_node.left) or isinstance(input_node.left, Lookup):
         return None  # among several, Catalyst finds the order
     if not all(
         condition.movable and not condition.reads and condition.columns & of_right
         for condition in node.conditions
     ):
         return None
-    return replace(below, kind="inner", on=node.conditions)
+    return replace(input_node, kind="inner", on=node.conditions)
 
 
 def mark_rows(close: Close, right: Draft, node: Lookup) -> Draft:

@@ -130,7 +130,8 @@ def read_value_of(node: Decode, alias: str, reads: ReadColumns) -> DecodedPart:
         return part
     more = tuple(column for column in reads.columns if column.name.lower() not in node.by_name)
     return replace(
-        value_of(node, alias, more) if more else part, read=tuple(e.name.lower() for e in reads.columns)
+        value_of(node, alias, more) if more else part,
+        read=tuple(column.name.lower() for column in reads.columns),
     )
 
 

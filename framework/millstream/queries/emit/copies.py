@@ -33,7 +33,9 @@ def own_copies(
     marked = _marked(order, leaf)
     readers = Counter(map(id, roots))
     readers.update(id(child) for node in order if leaf(node) is None for child in node.inputs)
-    several = {id(n) for n in order if id(n) in marked and leaf(n) is None and readers[id(n)] > 1}
+    several = {
+        id(node) for node in order if id(node) in marked and leaf(node) is None and readers[id(node)] > 1
+    }
     chained = has_chain(order)
     if not chained and all(name in once for name in several):
         return list(roots), {}

@@ -108,7 +108,10 @@ def fuse_project(draft: Draft, node: Project, keys: Iterable[str]) -> Draft | No
     if len({call for expression in (*items.values(), *draft.where) for call in window_calls(expression)}) > 1:
         return None
     if guarded and draft.deleted is not None:
-        items = {n: e if n in keys else _unless(draft.deleted, e, n) for n, e in items.items()}
+        items = {
+            n: expression if n in keys else _unless(draft.deleted, expression, n)
+            for n, expression in items.items()
+        }
     return replace(draft, items=items)
 
 
@@ -193,7 +196,8 @@ def fuse_expand(draft: Draft, node: Expand) -> Draft | None:
         call = replace(call, pieces=join_pieces(("inline(", *call.pieces, ")")))
     alias = unused_name(node.function, draft.aliases)
     columns = {
-        c.name: Expression((Ref(c.name, alias),), c.type, c.nullable, atomic=True) for c in node.generated
+        column.name: Expression((Ref(column.name, alias),), column.type, column.nullable, atomic=True)
+        for column in node.generated
     }
     lateral = Lateral(call, alias, tuple(columns), node.outer)
     return replace(draft, items={**draft.items, **columns}, laterals=(*draft.laterals, lateral))
@@ -220,7 +224,7 @@ def fuse_join(left: Draft, right: Draft, node: Join | Lookup) -> Draft | None:
     if not left.plain and (outer or left.keys is not None or left.laterals or left.body or left.hint):
         return None
     if any(must_run_once(expression) for expression in left.items.values()) or any(
-        not e.deterministic for e in left.where
+        not expression.deterministic for expression in left.where
     ):
         return None
     (source,) = right.sources

@@ -181,7 +181,11 @@ def _is_step(node: Node) -> TypeGuard[Dedupe | Stateful | TemporalJoin | Waterma
 def _input(emitted: EmittedSql, node: Node, named: Callable[[Node], str], steps: list[Step]) -> str:
     """Return the view that a step reads: an existing one if it is unchanged, otherwise a new one."""
     draft = emitted.finals[0].draft
-    if draft.plain and not emitted.ctes and all(e.column == n for n, e in draft.items.items()):
+    if (
+        draft.plain
+        and not emitted.ctes
+        and all(expression.column == n for n, expression in draft.items.items())
+    ):
         return draft.sources[0].name
     name = named(node)
     steps.append(SqlView(name, emitted.statement()))

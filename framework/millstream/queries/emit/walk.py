@@ -160,7 +160,9 @@ class _Writer:
         order = list(_below(roots, self.leaf, leaves))
         self.used |= {name.lower() for name in (*leaves.values(), *read_names(order, self.reads))}
         readers = Counter(map(id, roots))
-        readers.update(id(below) for node in order if id(node) not in leaves for below in node.inputs)
+        readers.update(
+            id(input_node) for node in order if id(node) not in leaves for input_node in node.inputs
+        )
         merged = {
             id(node.inputs[0])
             for node in order
@@ -205,7 +207,7 @@ class _Writer:
         )
 
     def _relation(self, name: str, node: Node) -> Draft:
-        columns = ((c.name, c) for c in node.columns)
+        columns = ((column.name, column) for column in node.columns)
         draft = of_relation(name, columns, deleted=self.upsert(node) and name not in self.how.without_deletes)
         if self.how.records and isinstance(node, Decode):
             record = replace(column_expression(RECORD, UNKNOWN), pieces=(Ref(RECORD, name),))
@@ -321,20 +323,22 @@ class _Writer:
             draft = self.drafts[id(side)]
             items = {name: cast_side(draft.items[name], node, i) for i, name in enumerate(side.names)}
             sides.append(SelectWriter(replace(draft, items=items), self.reads).text())
-        columns = {c.name: c.expression for c in node.columns}
+        columns = {column.name: column.expression for column in node.columns}
         union = Draft(columns, body="\nunion all\n".join(sides))
         return self.closed(union, node)
 
     def _opaque(self, node: Opaque) -> Draft:
         names: dict[NodeId, str] = {}
         words = _words(node)
-        for relation, below in zip(node.relations, node.reads, strict=True):
-            draft = self.drafts[id(below)]
-            if not draft.plain or tuple(draft.items) != tuple(e.column for e in draft.items.values()):
-                draft = self.closed(draft, below, unused_in(node_name(below), words))
+        for relation, input_node in zip(node.relations, node.reads, strict=True):
+            draft = self.drafts[id(input_node)]
+            if not draft.plain or tuple(draft.items) != tuple(
+                expression.column for expression in draft.items.values()
+            ):
+                draft = self.closed(draft, input_node, unused_in(node_name(input_node), words))
             elif draft.sources[0].name.lower() in words:
                 # A CTE within the opaque SQL may have this name, and would be read instead.
-                draft = self.closed(draft, below, unused_in(draft.sources[0].name, words))
+                draft = self.closed(draft, input_node, unused_in(draft.sources[0].name, words))
             names[relation] = draft.sources[0].name
         parts = []
         for piece in node.pieces:
@@ -345,7 +349,7 @@ class _Writer:
                     parts.append(quote_name(piece.column))
                 case _:
                     parts.append(piece)
-        columns = {c.name: c.expression for c in node.columns}
+        columns = {column.name: column.expression for column in node.columns}
         return self.closed(Draft(columns, body="".join(parts).strip()), node)
 
 

@@ -97,19 +97,19 @@ def build_models(
     began = BuildStart.now()
     with ExitStack() as stack:
         requested = choose_queries(job.physical.queries, job.models)
-        running = stack.enter_context(start_engine(job, requested, folder, tell, spark))
-        queries = choose_queries(running.job.physical.queries, job.models)
+        engine = stack.enter_context(start_engine(job, requested, folder, tell, spark))
+        queries = choose_queries(engine.job.physical.queries, job.models)
         if not tests.before():
             return results_of(job, began, queries, nothing_built(queries))
-        deployment = stages_of_queries(running, queries)
-        applied = begin_stages(running, queries, deployment)
+        deployment = stages_of_queries(engine, queries)
+        applied = begin_stages(engine, queries, deployment)
         queries = [query for query in queries if stages_of_query(deployment, query.name)]
         started: list[StreamingQuery] = []
-        ends = running.kafka.ends(single_writer_topics(queries))
+        ends = engine.kafka.ends(single_writer_topics(queries))
         failed: set[NodeId] = set()
         waits = upstream_queries(queries)
         plain = [query for query in queries if _is_plain(stages_of_query(deployment, query.name))]
-        ordered, after, shared = side_by_side(queries, waits, shared_reads(job, plain, running.spark))
+        ordered, after, shared = side_by_side(queries, waits, shared_reads(job, plain, engine.spark))
         together = {name: pair for pair in shared for name in (pair.host, pair.guest)}
 
         def work(query: Query) -> QueryResult:
@@ -122,26 +122,26 @@ def build_models(
 
         def run_and_test(query: Query, pair: SharedRead | None) -> QueryResult:
             if causes := sorted(failed.intersection(source.relation for source in query.sources)):
-                return _skipped(running, query, [cause.name for cause in causes])
+                return _skipped(engine, query, [cause.name for cause in causes])
             stages = stages_of_query(deployment, query.name)
-            result = _run(running, query, stages, started, applied, pair)
-            result = _with_ranges(running, query, stages, result)
+            result = _run(engine, query, stages, started, applied, pair)
+            result = _with_ranges(engine, query, stages, result)
             failed.update(result.left_out)
             # What is swapped together with others is not there yet.
             if result.status == "success" and (not rebuilt_queries(stages) or Swap((query.name,)) in stages):
                 tests.built(query.name, frozenset(query.stored) - result.left_out.keys())
-            running.tell(RunEnded(result))
+            engine.tell(RunEnded(result))
             return result
 
         def skip(query: Query, causes: frozenset[str]) -> QueryResult:
             if query.name in together:
                 together[query.name].part()
-            return _skipped(running, query, [q.title for q in queries if q.name in causes])
+            return _skipped(engine, query, [q.title for q in queries if q.name in causes])
 
         def stop() -> None:
             for pair in shared:
                 pair.part()
-            _stop(running, started)
+            _stop(engine, started)
 
         outcomes = run_in_order(
             ordered,
@@ -155,15 +155,15 @@ def build_models(
         )
         succeeded = all(result.status == "success" for result in outcomes.values())
         end_stages(
-            running,
+            engine,
             deployment,
             [name for name, result in outcomes.items() if result.status != "skipped"],
             succeeded=succeeded,
         )
-        clean_up_sources(running)
+        clean_up_sources(engine)
         if succeeded and job.models is None:
-            write_manifest(running.files, running.checkpoints, job.manifest)
-        written = _written(running, ends)
+            write_manifest(engine.files, engine.checkpoints, job.manifest)
+        written = _written(engine, ends)
         # Without tests, and without the class cache for the next start.
         results = results_of(job, began, queries, BuildOutcome(outcomes, written))
         tests.after(results)

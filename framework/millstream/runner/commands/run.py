@@ -72,10 +72,10 @@ def run_models(
     owned = spark is None and is_local(job.project.target)
     with (
         _ending_in_time(stopping) if owned else nullcontext(),
-        start_engine(job, requested, folder, tell, spark, endless=True) as running,
-        receive_logs(*driver_addresses(running.spark), tell) as log,
+        start_engine(job, requested, folder, tell, spark, endless=True) as engine,
+        receive_logs(*driver_addresses(engine.spark), tell) as log,
     ):
-        live = LiveQueries(replace(running, function_log=log))
+        live = LiveQueries(replace(engine, function_log=log))
         _keep_running(live, stopping, alongside)
 
 
@@ -101,22 +101,22 @@ def _ending_in_time(stopping: threading.Event) -> Iterator[None]:
 
 
 def _keep_running(live: LiveQueries, stopping: threading.Event, alongside: Sequence[Alongside]) -> None:
-    running = live.running
-    job = running.job
-    sharing = running.sharing
+    engine = live.running
+    job = engine.job
+    sharing = engine.sharing
     queries = choose_queries(job.physical.queries, job.models) if sharing is None else sharing.queries(job)
     if sharing is not None:
         sharing.take(queries)
-    deployment = stages_of_queries(running, queries)
+    deployment = stages_of_queries(engine, queries)
     if sharing is not None:
         sharing.check(deployment)
-    _check(running, queries, deployment)
-    begin_stages(running, queries, deployment)
-    update_lock(running, {query.name for query in queries})
+    _check(engine, queries, deployment)
+    begin_stages(engine, queries, deployment)
+    update_lock(engine, {query.name for query in queries})
     if job.models is None:
-        write_manifest(running.files, running.checkpoints, job.manifest)
+        write_manifest(engine.files, engine.checkpoints, job.manifest)
     threads = [
-        threading.Thread(target=work, args=(running.spark,), name="alongside", daemon=True)
+        threading.Thread(target=work, args=(engine.spark,), name="alongside", daemon=True)
         for work in alongside
     ]
     # An apply would change a deployment that other runs share.
@@ -135,9 +135,7 @@ def _keep_running(live: LiveQueries, stopping: threading.Event, alongside: Seque
         finally:
             stopping.set()
             deadline = time.monotonic() + DRAIN
-            running.tell(
-                SetupStep("stopping", f"running batches may end, for up to {DRAIN:.0f} s", done=True)
-            )
+            engine.tell(SetupStep("stopping", f"running batches may end, for up to {DRAIN:.0f} s", done=True))
             live.end()
             for thread in threads:
                 thread.join(max(0.0, deadline - time.monotonic()))
@@ -156,14 +154,14 @@ def _clean_up(live: LiveQueries, stopping: threading.Event) -> None:
 
 def _wait(live: LiveQueries, stopping: threading.Event) -> None:
     """Wait until the run stops; meanwhile, restart this machine's broker and registry if they die."""
-    running = live.running
-    root = Path(running.job.project.root)
+    engine = live.running
+    root = Path(engine.job.project.root)
     reported: set[str] = set()
-    clock, checked, matched = Clock(partial(spark_time, running.spark)), 0.0, time.monotonic()
+    clock, checked, matched = Clock(partial(spark_time, engine.spark)), 0.0, time.monotonic()
     while not stopping.wait(CHECK):
         if (code := lost_jvm()) is not None:
             live.lose()
-            raise MillstreamError(jvm_lost(code, running.log))
+            raise MillstreamError(jvm_lost(code, engine.log))
         if live.failure is not None:
             raise live.failure
         try:
@@ -174,15 +172,15 @@ def _wait(live: LiveQueries, stopping: threading.Event) -> None:
             continue  # the JVM died since
         if back:
             note = f"set back by {back:,.0f} s; restarting queries, since Spark would wait that long"
-            running.tell(SetupStep("clock", note, done=True))
+            engine.tell(SetupStep("clock", note, done=True))
             threading.Thread(target=live.pause, name="clock", daemon=True).start()
-        if running.kafka.cluster.embedded and revive_broker(root):
-            running.tell(SetupStep("broker", "died; restarted", done=True))
-        if running.registry is not None and running.registry.local and revive_registry(root):
-            running.tell(SetupStep("registry", "died; restarted", done=True))
+        if engine.kafka.cluster.embedded and revive_broker(root):
+            engine.tell(SetupStep("broker", "died; restarted", done=True))
+        if engine.registry is not None and engine.registry.local and revive_registry(root):
+            engine.tell(SetupStep("registry", "died; restarted", done=True))
         if time.monotonic() - checked > LAG:
-            _tell_ends(running, live.queries)
-            _tell_machine(running)
+            _tell_ends(engine, live.queries)
+            _tell_machine(engine)
             checked = time.monotonic()
         if time.monotonic() - matched > TOPICS:
             _read_new_topics(live.running, stopping, reported)

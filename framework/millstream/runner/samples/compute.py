@@ -84,7 +84,8 @@ def source_rows(question: SampleRequest, spark: SparkSession) -> Answer:
         declared = question.catalog.row_sources[question.model].columns
         names = {column.name for column in declared}.intersection(rows.columns)
         return _answer(
-            rows.select(*(quote_name(c.name) for c in declared if c.name in names)), question.limit
+            rows.select(*(quote_name(column.name) for column in declared if column.name in names)),
+            question.limit,
         )
 
 

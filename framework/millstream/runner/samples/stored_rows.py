@@ -73,24 +73,24 @@ class StoredRows(Struct, frozen=True):
         if kind == "source":
             topic = match_catalog(self.catalog, self.admin()).topics[relation]
             return self._topic(session, topic_node(topic), topic.unique_by)
-        model = self.catalog.models[relation]
-        if not model.materialization.readable:
+        spec = self.catalog.models[relation]
+        if not spec.materialization.readable:
             raise NotBuiltError(name)
-        if model.materialization.keeps_rows:
+        if spec.materialization.keeps_rows:
             try:
                 Tables(session, self.project, self.catalog).view(session, StaticRead("table_rows", relation))
             except PySparkException:
                 raise NotBuiltError(name) from None
             rows = session.table("table_rows")
-            if model.materialization.versions:
+            if spec.materialization.versions:
                 return rows.where(f"not {VALID_FROM} <=> {VALID_TO} or {VALID_FROM} is null")
             return rows
-        if model.materialization.inlined:
+        if spec.materialization.inlined:
             catalog = with_ancestors(match_catalog(self.catalog, self.admin()), self.above(relation))
             question = SampleRequest(self.project, catalog, relation, None, _ALL, self.log)
             return model_frame(question, self.admin(), session)
         traits = self.traits[relation]
-        return self._topic(session, sink_node(model, traits), traits.keys)
+        return self._topic(session, sink_node(spec, traits), traits.keys)
 
     def _topic(self, session: SparkSession, node: Node, keys: tuple[str, ...]) -> DataFrame:
         changing = traits_of(node).mode == "upsert"

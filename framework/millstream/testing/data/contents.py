@@ -109,12 +109,12 @@ class _Read(Struct, frozen=True):
             yield catalog.functions  # some may decode records
         for id_ in sorted(relations):
             yield id_, catalog.sources.get(id_), catalog.seeds.get(id_)
-            if (model := catalog.models.get(id_)) is not None:
-                yield replace(model, checks=(), promised=(), metrics=(), log=None)
+            if (spec := catalog.models.get(id_)) is not None:
+                yield replace(spec, checks=(), promised=(), metrics=(), log=None)
 
     def _is_view(self, id_: NodeId) -> bool:
-        model = self.catalog.models.get(id_)
-        return model is not None and not model.materialization.stored_as
+        spec = self.catalog.models.get(id_)
+        return spec is not None and not spec.materialization.stored_as
 
 
 def _version(project: Project, catalog: Catalog, table: NodeId) -> str | None:

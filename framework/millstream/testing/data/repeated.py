@@ -75,7 +75,7 @@ class RepeatedTests(Struct, frozen=True):
         catalog = read_catalog(self.compiled)
         models = [catalog.models[id_] for id_ in node.depends_on if id_ in catalog.models]
         sources = [id_ for id_ in node.depends_on if id_ in catalog.topics]
-        return bool(sources) or any(not model.materialization.at_rest for model in models)
+        return bool(sources) or any(not spec.materialization.at_rest for spec in models)
 
 
 def repeated_tests(

@@ -60,7 +60,7 @@ class UnitRelations:
             return UnitRelation(id_, _typed(versions.columns), metadata=(DELETED,))
         if topic is not None:
             columns = _typed((topic.key,) if topic.key else ()) | _typed(topic.fields)
-            columns |= {column.name: column.type for column in format_of(topic.format).of_change}
+            columns |= {field.name: field.type for field in format_of(topic.format).of_change}
             columns |= _typed(tuple(topic_node(topic).column(name) for name in topic.key_columns))
             derived = {
                 name: ", ".join(sorted(derivation.columns))
@@ -101,8 +101,8 @@ class UnitRelations:
             return tuple(column for column in read if column.name not in derived), source.unique_by
         if (seed := self.catalog.seeds.get(id_)) is not None:
             return seed.columns, ()
-        model = self.catalog.models[id_]
-        return model.columns, model.keys
+        spec = self.catalog.models[id_]
+        return spec.columns, spec.keys
 
     def computed(self, id_: NodeId) -> tuple[str, ...]:
         """Return the columns that are computed from those which a test gives, as SQL."""

@@ -32,6 +32,6 @@ def with_known_ids(catalog: Catalog) -> Catalog:
 
 def written_ids(catalog: Catalog) -> dict[str, int]:
     """Return the ids by which sinks write in unit tests, by subject: `with_written_schema` reads them."""
-    stored = [model.materialization for model in catalog.models.values()]
+    stored = [spec.materialization for spec in catalog.models.values()]
     encodings = [encoding for output in stored for _, encoding in output.encodings]
     return {encoding.subject: encoding.schema_id for encoding in encodings if encoding.subject}

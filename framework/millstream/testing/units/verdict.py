@@ -210,11 +210,11 @@ class _Comparison(Struct, frozen=True):
         keys: dict[NodeId, tuple[str, ...]] = {}
         for relation in self.test.relations:
             source = self.context.project.topic(relation)
-            model = self.context.relations.catalog.models.get(relation)
+            spec = self.context.relations.catalog.models.get(relation)
             if source is not None and source.key is not None:
                 keys[relation] = source.key.columns
-            elif model is not None:
-                keys[relation] = model.keys or self.context.relations.traits[relation].keys
+            elif spec is not None:
+                keys[relation] = spec.keys or self.context.relations.traits[relation].keys
         return keys
 
 

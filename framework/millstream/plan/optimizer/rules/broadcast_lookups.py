@@ -27,10 +27,10 @@ def broadcast_lookups(node: Lookup, site: RewriteContext) -> Rewrite | None:
     return Rewrite(replace(node, broadcast=True), (change,))
 
 
-def _is_small(below: Node, hints: PlanHints) -> bool:
-    while len(below.inputs) == 1:
-        (below,) = below.inputs
-    match below:
+def _is_small(input_node: Node, hints: PlanHints) -> bool:
+    while len(input_node.inputs) == 1:
+        (input_node,) = input_node.inputs
+    match input_node:
         case SeedScan():
             return True
         case TableScan(relation=relation):

@@ -77,7 +77,7 @@ def bypass_topics(plan: Plan, context: RuleContext) -> Result:
         rows = new.get(output.model)
         if rows is None:
             return node
-        readers = dict.fromkeys(m for reader in context.consumers[id(before)] for m in reader.models)
+        readers = dict.fromkeys(model for reader in context.consumers[id(before)] for model in reader.models)
         name = output.model.shown_name
         changes.append(
             PlanChange(f"readers of topic {name} take its rows before they are written", (*readers,))
@@ -212,7 +212,7 @@ def with_topics_bypassed(root: Node, writers: Mapping[NodeId, Output], read: Con
     def followed(root: Node) -> Node:
         new: dict[int, Node] = {}
         for node in in_order((root,)):
-            inputs = [new[id(below)] for below in node.inputs]
+            inputs = [new[id(input_node)] for input_node in node.inputs]
             if isinstance(node, Watermark) and _states(inputs[0]):
                 new[id(node)] = inputs[0]  # no state above uses it: see `_not_between_states`
                 continue

@@ -36,8 +36,8 @@ def call_once(node: Project, site: RewriteContext) -> Rewrite | None:
 
 
 def _filter(node: Project, site: RewriteContext) -> Filter | None:
-    below = node.input
-    return below if isinstance(below, Filter) and not site.shared(below) else None
+    input_node = node.input
+    return input_node if isinstance(input_node, Filter) and not site.shared(input_node) else None
 
 
 def _twice(node: Project, site: RewriteContext) -> _Twice | None:
@@ -90,7 +90,7 @@ def _once(node: Project, twice: _Twice, site: RewriteContext) -> Project:
     source: Node = below.input if below and reading else node.input
     if below and 0 < first < len(conditions):
         source = Filter(input=source, conditions=conditions[:first], models=below.models)
-    items = (*(c.item for c in source.columns), Item(twice.name, twice.result))
+    items = (*(column.item for column in source.columns), Item(twice.name, twice.result))
     source = Project(input=source, items=items, models=node.models)
     if below and reading:
         left = tuple(with_column(condition, *call_and_name) for condition in conditions[first:])

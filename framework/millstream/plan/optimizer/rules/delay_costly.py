@@ -38,8 +38,8 @@ def delay_costly(node: Filter, site: RewriteContext) -> Rewrite | None:
 def _ordered(top: Filter, site: RewriteContext) -> Node:
     """Return a stack of filters in a better order, split below the first Python function."""
     stack = [top]
-    while isinstance(below := stack[-1].input, Filter) and not site.shared(below):
-        stack.append(below)
+    while isinstance(input_node := stack[-1].input, Filter) and not site.shared(input_node):
+        stack.append(input_node)
     stack.reverse()
     if len(stack) == len(top.conditions) == 1:
         return top

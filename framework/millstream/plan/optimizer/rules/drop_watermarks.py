@@ -61,5 +61,5 @@ def _below_state(context: RuleContext) -> set[int]:
 
 def _named(node: Watermark) -> Node:
     """Return the watermark's input under the watermark's name."""
-    below = node.input
-    return replace(below, label=node.label) if node.label and not below.label else below
+    input_node = node.input
+    return replace(input_node, label=node.label) if node.label and not input_node.label else input_node

@@ -115,11 +115,13 @@ def _merges(node: Aggregate, context: RuleContext) -> bool:
 
 
 def _parts(node: Aggregate, context: RuleContext) -> list[_Part]:
-    below = node.input
-    repartition = below if isinstance(below, Repartition) and not context.shared(below) else None
+    input_node = node.input
+    repartition = (
+        input_node if isinstance(input_node, Repartition) and not context.shared(input_node) else None
+    )
     parts = [
         _Part(node, repartition, way)
-        for way in base_paths(repartition.input if repartition else below, node.expressions, context)
+        for way in base_paths(repartition.input if repartition else input_node, node.expressions, context)
         if way.complete and context.allows(_NAME, *way.steps)
     ]
     return [part for part in parts if _may_filter(part)]
@@ -180,16 +182,17 @@ def _merged(parts: list[_Part], base: Node) -> _Merged:
     first = parts[0]
     shared = true_for_any([part.way for part in parts])
     own_conditions = [
-        tuple(e for pieces, e in part.way.conditions.items() if pieces not in shared.common) for part in parts
+        tuple(expression for pieces, expression in part.way.conditions.items() if pieces not in shared.common)
+        for part in parts
     ]
     node = add_filter(base, shared, models)
-    plain = [i for i, k in enumerate(first.aggregate.keys) if k.expression.column is not None]
+    plain = [i for i, item in enumerate(first.aggregate.keys) if item.expression.column is not None]
     key_names = unused_names((first.aggregate.keys[i].name for i in plain), base.names)
     node, names = with_keys(node, [first.keys[i] for i in plain], key_names, models)
     if first.repartition is not None:
         node = Repartition(input=node, keys=names, models=models)
     low = [node.column(name) for name in names]
-    keys = {i: c.item for i, c in zip(plain, low, strict=True)}
+    keys = {i: column.item for i, column in zip(plain, low, strict=True)}
     (window,) = unused_names(["window"], node.names)
     items = tuple(keys.get(i) or Item(window, key) for i, key in enumerate(first.keys))
     measures: list[Measure] = []
@@ -249,8 +252,8 @@ def _of(part: _Part, index: int, merged: _Merged) -> Node:
         names[m.name] for m in aggregate.measures
     ]
     items = tuple(
-        Item(c.name, column_expression(name, c.type, nullable=c.nullable))
-        for c, name in zip(aggregate.columns, column_names, strict=True)
+        Item(column.name, column_expression(name, column.type, nullable=column.nullable))
+        for column, name in zip(aggregate.columns, column_names, strict=True)
     )
     keys = tuple(key.name for key in aggregate.keys) if aggregate.emit == "on_change" else ()
     return Project(input=node, items=items, keys=keys, label=aggregate.label, models=aggregate.models)

@@ -44,7 +44,7 @@ def _merged(upper: Project, lower: Project, traits: Traits) -> Project | None:
         return None
     keys = upper.keys
     if lower.keys and not keys:
-        names = {c: i.name for i in reversed(upper.items) if (c := i.expression.column) is not None}
+        names = {c: item.name for item in reversed(upper.items) if (c := item.expression.column) is not None}
         if not all(key in names for key in lower.keys):
             return None
         keys = tuple(names[key] for key in lower.keys)
@@ -90,7 +90,7 @@ def _is_identity(node: Project) -> bool:
 
 def _without(node: Project, *, taken: bool) -> Node:
     """Return the input, under the more informative name."""
-    below = node.input
+    input_node = node.input
     if taken:
-        return below
-    return replace(below, label=below.label or node.label, models=models_of(below, node))
+        return input_node
+    return replace(input_node, label=input_node.label or node.label, models=models_of(input_node, node))

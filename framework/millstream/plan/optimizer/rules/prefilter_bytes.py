@@ -66,7 +66,7 @@ def _words_for(node: Decode, site: RewriteContext) -> Words:
     for reader in site.readers:
         if not isinstance(reader, Filter) or not site.allows(reader):
             return ()
-        candidates = (w for c in reader.conditions if (w := _words(tree_of(c), texts)))
+        candidates = (w for condition in reader.conditions if (w := _words(tree_of(condition), texts)))
         words = min((w for w in candidates if not _everywhere(w, node)), key=len, default=())
         if not words:
             return ()

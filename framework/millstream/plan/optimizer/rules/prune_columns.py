@@ -86,14 +86,16 @@ class _Narrow:
         if names.issuperset(node.by_name):
             return node
         # SQL has no empty projection.
-        columns = tuple(c for c in node.columns if c.name.lower() in names) or node.columns[:1]
+        columns = tuple(column for column in node.columns if column.name.lower() in names) or node.columns[:1]
         if len(columns) == len(node.columns):
             return node
-        key = (id(node), tuple(c.name for c in columns))
+        key = (id(node), tuple(column.name for column in columns))
         if key not in self.projections:
-            items = tuple(c.item for c in columns)
+            items = tuple(column.item for column in columns)
             self.projections[key] = Project(input=node, items=items, models=models)
-            self.reads.append((", ".join(c.name for c in columns if not is_hidden(c.name)), models))
+            self.reads.append(
+                (", ".join(column.name for column in columns if not is_hidden(column.name)), models)
+            )
         return self.projections[key]
 
 
@@ -109,7 +111,7 @@ def _narrowed(node: Node, needed: Names) -> Node:
         case Decode():
             return _decode(node, needed)
         case RowsScan():
-            columns = tuple(c for c in node.columns if c.name.lower() in needed)
+            columns = tuple(column for column in node.columns if column.name.lower() in needed)
             return node if len(columns) == len(node.columns) else replace(node, columns=columns)
         case Binary():
             joined = needed_joined(node, needed)
@@ -156,6 +158,6 @@ def _union(node: Union, inputs: tuple[Node, ...], needed: Names, narrow: _Narrow
     return replace(node, sides=sides, types=tuple(node.types[i] for i in positions) if node.types else ())
 
 
-def _lost(before: Node, after: Node) -> str:
-    left = {*after.names, *filter(is_hidden, before.names)}
-    return ", ".join(name for name in before.names if name not in left) or "columns that only it read"
+def _lost(old: Node, new: Node) -> str:
+    left = {*new.names, *filter(is_hidden, old.names)}
+    return ", ".join(name for name in old.names if name not in left) or "columns that only it read"

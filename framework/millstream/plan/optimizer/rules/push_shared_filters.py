@@ -49,9 +49,15 @@ def _kept_by_all(node: Node, context: RuleContext, cache: _CachedMoves) -> Share
     if len(readers) != len(context.consumers[id(node)]) or not context.allows(_NAME, node, *readers):
         return None
     conditions = [_movable_conditions(reader) for reader in readers]
-    common = {key: e for key, e in conditions[0].items() if all(key in other for other in conditions)}
+    common = {
+        key: expression
+        for key, expression in conditions[0].items()
+        if all(key in other for other in conditions)
+    }
     either = _either(
-        node, [{k: e for k, e in movable.items() if k not in common} for movable in conditions], cache
+        node,
+        [{k: expression for k, expression in movable.items() if k not in common} for movable in conditions],
+        cache,
     )
     if not common and either is None:
         return None
@@ -72,7 +78,10 @@ def _movable_conditions(reader: Filter) -> dict[Pieces, Expression]:
 def _either(
     node: Node, alternatives: list[dict[Pieces, Expression]], cache: _CachedMoves
 ) -> Expression | None:
-    low = [{k: e for k, e in alternative.items() if move_below(node, e)} for alternative in alternatives]
+    low = [
+        {k: expression for k, expression in alternative.items() if move_below(node, expression)}
+        for alternative in alternatives
+    ]
     if not all(low):
         return None
     either = either_of(low)

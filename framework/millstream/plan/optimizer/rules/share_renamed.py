@@ -138,7 +138,7 @@ def _python(node: Project) -> list[tuple[Pieces, Item]]:
     return [(item.expression.pieces, item) for item in node.items if item.expression.functions]
 
 
-def _once(common: _Calls, below: Node) -> Project:
+def _once(common: _Calls, input_node: Node) -> Project:
     """Return the projection that calls Python, and passes on the other columns that its readers need."""
     read = {
         name.lower()
@@ -147,12 +147,12 @@ def _once(common: _Calls, below: Node) -> Project:
         if item.expression.pieces not in common.shared
         for name in item.expression.columns
     }
-    plain = [c.item for c in below.columns if c.name.lower() in read]
+    plain = [column.item for column in input_node.columns if column.name.lower() in read]
     items = {pieces: item for node in reversed(common.projections) for pieces, item in _python(node)}
     calls = [items[pieces] for pieces in common.shared]
     names = unused_names((item.name for item in calls), (item.name for item in plain))
     renamed_calls = (replace(item, name=name) for name, item in zip(names, calls, strict=True))
-    return Project(input=below, items=(*plain, *renamed_calls), models=models_of(*common.projections))
+    return Project(input=input_node, items=(*plain, *renamed_calls), models=models_of(*common.projections))
 
 
 def _reading(node: Project, common: _Calls, shared: Node) -> Project:

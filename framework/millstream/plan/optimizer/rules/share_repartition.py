@@ -166,9 +166,9 @@ class _Shared:
                 self.steps[id(step)] = self._step(step, node, member.way)
             node = self.steps[id(step)]
         columns = member.repartition.columns
-        if member.by_name or node.names == tuple(c.name for c in columns):
+        if member.by_name or node.names == tuple(column.name for column in columns):
             return node
-        items = tuple(c.item for c in columns)
+        items = tuple(column.item for column in columns)
         return Project(input=node, items=items, models=member.repartition.models)
 
     def _step(self, step: Filter | Project, node: Node, way: BasePath) -> Node:
@@ -184,8 +184,8 @@ class _Shared:
         if not making and not passing and all(m.by_name for m in self.group) and _only_narrows(step):
             return node
         items = [
-            Item(i.name, self._key(making[i.name], i.expression)) if i.name in making else i
-            for i in step.items
+            Item(item.name, self._key(making[item.name], item.expression)) if item.name in making else item
+            for item in step.items
         ]
         items += [self.shuffled.column(self.names[key]).item for key in passing]
         return replace(step, input=node, items=tuple(items))
