@@ -104,8 +104,8 @@ class Kind(Struct, frozen=True):
 
     @property
     def inlined(self) -> bool:
-        """Whether readers compute its rows in their own queries."""
-        return False
+        """Whether readers compute its rows in their own queries: they find them in no topic and no table."""
+        return self.readable and self.sink is None and not self.at_rest
 
     @property
     def at_rest(self) -> bool:
@@ -228,10 +228,6 @@ class View(Kind, frozen=True, tag_field="materialized", tag="view"):
 
     word: ClassVar[str] = "view"
     about: ClassVar[str] = "no storage"
-
-    @property
-    def inlined(self) -> bool:
-        return True
 
 
 class Written(Struct, frozen=True, omit_defaults=True):

@@ -15,13 +15,17 @@ REGISTERED = """
 import sys
 from typing import Literal
 from millstream.outputs import registry
-from millstream.outputs.kinds import Kind
+from millstream.outputs.kinds import Kind, Table
 
 class Http(Kind, frozen=True, tag_field="materialized", tag="http"):
     word, about, stored_as, readable = "http", "an HTTP endpoint", "endpoint", False
 
-registry.Materialization |= Http
-registry.KINDS["http"] = Http
+class Journal(Kind, frozen=True, tag_field="materialized", tag="journal"):
+    word, about, stored_as, keeps_rows = "journal", "a table to which rows are only added", "table", True
+    table = property(lambda self: Table())
+
+registry.Materialization |= Http | Journal
+registry.KINDS |= {"http": Http, "journal": Journal}
 registry.Word = Literal[tuple(registry.KINDS)]
 registry.StoredAs = Literal["topic", "table", "endpoint"]
 from millstream.__main__ import main
@@ -49,6 +53,18 @@ def test_a_kind_with_a_writer_is_planned(tmp_path):
     explained = run(shop, "explain")
     assert explained.returncode == 0, explained.stderr
     assert "http called" in explained.stdout
+
+
+def test_a_model_reads_the_rows_of_a_kind_with_a_table(tmp_path):
+    shop = Shop(tmp_path, "")
+    shop.model("noted", CALLED.replace("http", "journal"))
+    shop.model(
+        "reader", "{{ config(materialized='sink') }} select id from {{ ref('noted') }} where value > 1"
+    )
+    explained = run(shop, "explain")
+    assert explained.returncode == 0, explained.stderr
+    assert "journal noted" in explained.stdout
+    assert "filter value > 1" in explained.stdout
 
 
 @pytest.mark.parametrize("file", ["models/reader.sql", "tests/reader.sql"])
