@@ -162,5 +162,5 @@ def _follow(
 
 
 def _skipped(message: str) -> Diagnostic:
-    remedy = "its files are treated as missing"
+    remedy = "its files are treated as missing; to compare them, commit the files themselves"
     return Diagnostic("MS724", message, None, remedy, severity="warning")

@@ -8,6 +8,8 @@ from support.reviews import commit, git, repository
 from support.sql_plans import project
 from test_tried_codes import reported_by
 
+from millstream.review.base_version import version_in_git
+
 
 @pytest.fixture
 def root(tmp_path, monkeypatch):
@@ -98,3 +100,21 @@ def test_a_branch_that_lacks_commits_of_main(root):
     assert code == "MS727"
     assert "--merge-base" in remedy
     assert reported_by(["review", "--against", "main", "--merge-base"]) == []
+
+
+def test_a_link_to_outside_of_the_repository(root):
+    shop = project(root / "shop", {"m": MODEL})
+    (root / "other.sql").write_text(MODEL)
+    (shop / "models/other.sql").symlink_to(root / "other.sql")
+    repository(shop)
+    (warning,) = version_in_git(shop, "main")[1]
+    assert (warning.code, warning.help) == (
+        "MS724",
+        "its files are treated as missing; to compare them, commit the files themselves",
+    )
+    (shop / "models/other.sql").unlink()
+    (root / "other.sql").rename(shop / "models/other.sql")
+    commit(shop)
+    version, warnings = version_in_git(shop, "main")
+    assert warnings == ()
+    assert "model.other" in version.manifest.nodes

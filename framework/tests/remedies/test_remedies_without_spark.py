@@ -8,12 +8,13 @@ from cli.conftest import run as run  # noqa: PLC0414 - a fixture
 from deltalake import write_deltalake
 from docs.test_exporters import registered as registered  # noqa: PLC0414 - a fixture
 from support.kinds import parquet_folders as parquet_folders  # noqa: PLC0414 - a fixture
-from support.schema_cases import field, record
+from support.schema_cases import STRING, field, object_, record
 from support.sql_plans import project
 
 from millstream.core.errors import MillstreamError
 from millstream.docs.exporters import write_document
 from millstream.docs.exporters.project import ExportedProject
+from millstream.engine.spark.target_lock import target_lock
 from millstream.local.java import check_folder
 from millstream.ops.package.requirements import check_lock, required_packages
 from millstream.project.pins import Subject, encode_subject, version_of
@@ -162,3 +163,24 @@ def test_explain_warns_of_a_limit_that_is_too_small(tmp_path, monkeypatch, run):
     assert (state["rows"], state["entries"], state["limit"]) == (10_000_000, 20_000_000, 10**6)
     (tmp_path / "models/m.sql").write_text(sql.replace("1 MB", warning["help"].split("'")[3]))
     assert run("explain", "--output", "json").json["diagnostics"] == []
+
+
+def test_a_schema_that_readers_of_older_versions_can_not_read(pinned, tmp_path):
+    closed = {"additionalProperties": False, "required": ["user_id"]}
+    pins = object_({"user_id": STRING}, **closed)
+    (tmp_path / "schemas").mkdir()
+    wider = object_({"user_id": STRING, "type": STRING}, **{**closed, "required": ["user_id", "type"]})
+    (tmp_path / "schemas/orders.json").write_text(wider)
+    columns = "coalesce(user_id, '') as user_id, coalesce(type, '') as type"
+    ((code, remedy),) = pinned("schema='schemas/orders.json'", columns, pins, kind="JSON")
+    assert (code, remedy) == ("MS128", "keep the schema compatible, or write to another topic")
+    assert pinned("schema='schemas/orders.json', topic='others'", columns, pins, kind="JSON") == []
+
+
+def test_a_target_that_another_command_uses(tmp_path, monkeypatch, run):
+    monkeypatch.chdir(project(tmp_path, {"t": table()}))
+    folder = tmp_path / ".millstream/local"
+    with target_lock(folder, "local"):
+        (diagnostic,) = run("clean", "--output", "json").json["diagnostics"]
+        assert (diagnostic["code"], diagnostic["help"]) == ("MS874", "wait until it ends, or use --force")
+    assert run("clean", "--output", "json").json["diagnostics"] == []

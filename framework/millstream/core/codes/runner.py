@@ -105,7 +105,9 @@ MS870 A query can't continue from its checkpoint
     would accept some such changes and give wrong results. `build --rebuild` computes the state again from
     the start of the topics, alongside the running version, and then swaps the two; the message has the
     whole command. Models that share the query are not rebuilt: they wait, and continue as soon as the
-    model leaves the query to be rebuilt, or has its former SQL again.
+    model leaves the query to be rebuilt, or has its former SQL again. The rows of a table without a key can
+    also be those that another query stored, or this one before its model was removed: they would be stored
+    twice.
 MS871 State would mix what two versions counted
     Something upstream of a query's state changed: a filter, the rows of a seed, the SQL of a table that is
     looked up, a test that drops rows. What was counted before stays in the state, and new records are counted
