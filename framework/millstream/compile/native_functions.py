@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -25,10 +26,16 @@ def translate_function(function: Function, text: str) -> Translation | Obstacle:
         return Obstacle(f"code that may change any name when it is imported, at {function.effect}", 0)
     if function.table or function.keyed:
         return Obstacle("a function that yields rows", function.location.line)
-    translated = translate(function.name, FileText(function.path, text))
+    translated = _translated(function.name, function.path, text)
     if isinstance(translated, Obstacle) and not translated.line:
         return replace(translated, line=function.location.line)
     return translated
+
+
+@lru_cache(maxsize=1024)
+def _translated(name: str, path: str, text: str) -> Translation | Obstacle:
+    """Return a translation: for what functions cost, for those that have to run natively, and for queries."""
+    return translate(name, FileText(path, text))
 
 
 def find_obstacles(root: Path, functions: Mapping[str, tuple[str, str]]) -> dict[str, Obstacle]:

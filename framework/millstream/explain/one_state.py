@@ -15,6 +15,7 @@ from millstream.plan.optimizer.driver import OptimizedPlan, RuleStep, optimize_p
 from millstream.plan.optimizer.rules import RULES
 from millstream.plan.optimizer.rules.merge_aggregates import merge_aggregates
 from millstream.plan.optimizer.rules.share_repartition import share_repartition
+from millstream.plan.walk import below
 from millstream.queries.values import PhysicalSettings
 
 _MERGE, _SHARE = merge_aggregates.__name__, share_repartition.__name__
@@ -62,9 +63,8 @@ def _shares_rows(plan: Plan) -> bool:
 
 
 def _moved(node: Node) -> Repartition | None:
-    while isinstance(node, Filter | Project | Watermark):
-        node = node.input
-    return node if isinstance(node, Repartition) else None
+    moved = below(node, Filter, Project, Watermark)
+    return moved if isinstance(moved, Repartition) else None
 
 
 def _of(plan: Plan, models: tuple[NodeId, ...]) -> Plan:

@@ -17,6 +17,13 @@ def find_consumers(plan: Plan) -> dict[int, list[Node]]:
     return readers
 
 
+def below(node: Node, *kinds: type[Node]) -> Node:
+    """Return the node below consecutive ones of these kinds, which have one input."""
+    while isinstance(node, kinds):
+        (node,) = node.inputs
+    return node
+
+
 def filtered_rows(node: Node, ends: Container[int] = ()) -> tuple[Node, list[tuple[Node, Expression]]]:
     """Return the node whose rows consecutive filters choose, and their conditions, each with its node.
 

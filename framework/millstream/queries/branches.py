@@ -26,6 +26,7 @@ from millstream.plan.nodes import (
     Watermark,
 )
 from millstream.plan.traits import traits_of
+from millstream.plan.walk import below
 from millstream.queries.fan_out import fan_out_base
 
 
@@ -133,11 +134,8 @@ def _node_summary(node: Node) -> _Below:
 
 def _move(node: Node) -> Repartition | None:
     """Return the repartition below a stateful node; nodes between them may change values."""
-    while isinstance(node, Filter | Project | Watermark):
-        node = node.input
-    if not isinstance(node, Repartition):
-        return None
-    return None if is_chained(node) else node
+    moved = below(node, Filter, Project, Watermark)
+    return moved if isinstance(moved, Repartition) and not is_chained(moved) else None
 
 
 def _rows(node: Node) -> str:

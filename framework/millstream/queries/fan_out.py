@@ -7,15 +7,9 @@ from collections.abc import Mapping
 from millstream.core.expressions import Expression, Ref
 from millstream.plan.nodes import Decode, Filter, Node, Output, Project, Watermark
 from millstream.plan.traits import traits_of
+from millstream.plan.walk import below
 from millstream.queries.python_calls import callable_in_fan_out
 from millstream.sql.trees import window_calls
-
-
-def below_filters(node: Node) -> Node:
-    """Return the node below a chain of filters."""
-    while isinstance(node, Filter):
-        node = node.input
-    return node
 
 
 def fan_out_base(output: Output, *, watermarks: bool = False, calls: bool = False) -> Node:
@@ -43,7 +37,7 @@ def fits_fan_out(output: Output, base: Node) -> bool:
         node = node.input
     if _guarded(chain):
         return False
-    return _base(chain, base, calls=isinstance(below_filters(base), Decode)) is base
+    return _base(chain, base, calls=isinstance(below(base, Filter), Decode)) is base
 
 
 def _guarded(chain: list[Node]) -> bool:

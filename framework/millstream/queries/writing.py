@@ -9,8 +9,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from millstream.core.node_id import NodeId
-from millstream.plan.nodes import Decode, Node, Output, ReadColumns
+from millstream.plan.nodes import Decode, Filter, Node, Output, ReadColumns
 from millstream.plan.nodes.order import in_order
+from millstream.plan.walk import below
 from millstream.queries.checks import check_rows, failure_markers, has_markers, stop_conditions
 from millstream.queries.dead_letters import (
     add_null_timestamp,
@@ -26,7 +27,7 @@ from millstream.queries.emit.names import node_name
 from millstream.queries.emit.steps import Step, SteppedSql, in_steps
 from millstream.queries.emit.text import EmittedCte, SelectWriter, indent_lines, write_statement
 from millstream.queries.emit.walk import EmitOptions, FinalSelect
-from millstream.queries.fan_out import below_filters, fits_fan_out
+from millstream.queries.fan_out import fits_fan_out
 from millstream.queries.measures import metric_markers
 from millstream.queries.python_calls import CallLevels, LiftedDraft, without_nulls
 from millstream.queries.records import RecordColumns, fan_out, needs_columns, select_records
@@ -58,7 +59,7 @@ class QueryPart(Struct, frozen=True, eq=False):
     @property
     def source(self) -> Decode | None:
         """The Decode whose records are its rows, one to one."""
-        node = below_filters(self.trunk)
+        node = below(self.trunk, Filter)
         return node if isinstance(node, Decode) and (node.fields or node.key) else None
 
     @property

@@ -10,6 +10,7 @@ from millstream.sql.call_clauses import NEEDS_WITHIN_GROUP
 from millstream.sql.can_fail import call_raises
 from millstream.sql.constant_texts import check_call
 from millstream.sql.expressions import Evaluator, Handler
+from millstream.sql.names import call_of
 from millstream.sql.nullability import argument_types
 from millstream.sql.result_types import result_type
 from millstream.sql.scope import as_kind
@@ -116,9 +117,7 @@ def evaluate_over(evaluator: Evaluator, node: exp.Window) -> Value:
 
 
 def _over(evaluator: Evaluator, node: exp.Expr) -> Value:
-    call = node
-    while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.Filter | exp.WithinGroup):
-        call = call.this
+    call = call_of(node)
     if not isinstance(call, exp.Anonymous):
         return evaluator.value(node)
     evaluator.window_calls.add(id(call))

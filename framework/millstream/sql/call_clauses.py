@@ -8,7 +8,7 @@ from millstream.core.types import DOUBLE, INTERVAL
 from millstream.sql.conditions import evaluate_condition
 from millstream.sql.expressions import Evaluator, Handler
 from millstream.sql.grouping import has_aggregate
-from millstream.sql.names import function_name
+from millstream.sql.names import call_of, function_name
 from millstream.sql.ordering import check_ordered
 from millstream.sql.scope import as_kind
 from millstream.sql.signatures import load_signatures
@@ -90,12 +90,6 @@ def _check_within_group(evaluator: Evaluator, node: exp.WithinGroup, name: str) 
         if [part.this for part in node.expression.expressions] != distinct.expressions[:1]:
             remedy = "order by the same value that DISTINCT has"
             report_clause(evaluator, call, f"{name}(distinct …) orders by its own values only", remedy)
-
-
-def call_of(node: exp.Expr) -> exp.Expr:
-    while isinstance(node, exp.IgnoreNulls | exp.RespectNulls | exp.Filter | exp.WithinGroup):
-        node = node.this
-    return node
 
 
 def report_clause(evaluator: Evaluator, node: exp.Expr, message: str, remedy: str) -> None:

@@ -1,4 +1,4 @@
-"""Names of calls in the syntax tree, and plurals for messages."""
+"""Calls in the syntax tree and their names, and plurals for messages."""
 
 from sqlglot import exp
 
@@ -8,6 +8,20 @@ from millstream.sql.tokens import MARK
 def function_name(node: exp.Expr) -> str:
     """Return the name of a marked call in lower case; '' for anything else."""
     return str(node.this).removesuffix(MARK).lower() if isinstance(node, exp.Anonymous) else ""
+
+
+def unmodified_call(node: exp.Expr) -> exp.Expr:
+    """Return a call without FILTER, IGNORE NULLS and RESPECT NULLS; WITHIN GROUP remains."""
+    while isinstance(node, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
+        node = node.this
+    return node
+
+
+def call_of(node: exp.Expr) -> exp.Expr:
+    """Return a call without its clauses."""
+    while isinstance(node := unmodified_call(node), exp.WithinGroup):
+        node = node.this
+    return node
 
 
 def count_of(count: int, noun: str) -> str:

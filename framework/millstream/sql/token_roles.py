@@ -14,6 +14,7 @@ from sqlglot import exp
 from millstream.core.expressions import Piece, Ref
 from millstream.core.node_id import NodeId
 from millstream.sql.changing_functions import is_special_time
+from millstream.sql.names import unmodified_call
 from millstream.sql.scope import Refs, Scope
 from millstream.sql.value import Value
 
@@ -198,10 +199,7 @@ class TokenRoles:
         self, node: exp.Window, scope: Scope, partition: list[Value], order: list[exp.Expr] | None
     ) -> None:
         """Mark a call with OVER; `order` is what orders its rows, if the order of equal ones matters."""
-        call = node.this
-        while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
-            call = call.this
-        start = call.meta.get("start")
+        start = unmodified_call(node.this).meta.get("start")
         if start is None or node.args.get("alias"):
             self.not_split("a window that is defined elsewhere")
         else:

@@ -16,10 +16,10 @@ from millstream.core.types import (
     UNKNOWN,
     Type,
 )  # fmt: skip
-from millstream.sql.call_clauses import call_of, report_clause
+from millstream.sql.call_clauses import report_clause
 from millstream.sql.coercion import is_numeric
 from millstream.sql.expressions import Evaluator
-from millstream.sql.names import function_name
+from millstream.sql.names import call_of, function_name, unmodified_call
 from millstream.sql.ordering import check_ordered
 from millstream.sql.signatures import load_signatures
 from millstream.sql.value import Value
@@ -223,6 +223,4 @@ def _fits(distance: Type, ordered: Type, unit: object) -> bool:
 
 
 def _is_within_group(node: exp.Expr) -> bool:
-    while isinstance(node, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
-        node = node.this
-    return isinstance(node, exp.WithinGroup)
+    return isinstance(unmodified_call(node), exp.WithinGroup)

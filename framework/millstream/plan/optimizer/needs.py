@@ -10,6 +10,7 @@ from millstream.plan.nodes import Dedupe, Filter, Node, Project, Repartition, Wa
 from millstream.plan.optimizer.context import RuleContext
 from millstream.plan.optimizer.cost import is_free
 from millstream.plan.traits import traits_of
+from millstream.plan.walk import below
 
 
 class ColumnNeeds(NamedTuple):
@@ -52,7 +53,6 @@ def all_needs(context: RuleContext, rule: str) -> ColumnNeeds:
 
 def _any_column(node: Node) -> str:
     """Return the column to keep if only the number of rows matters."""
-    while isinstance(node, Filter | Repartition | Watermark | Dedupe):
-        node = node.input
+    node = below(node, Filter, Repartition, Watermark, Dedupe)
     free = (item.name for item in node.items if is_free(item.expression)) if isinstance(node, Project) else ()
     return next(iter(free), node.columns[0].name)

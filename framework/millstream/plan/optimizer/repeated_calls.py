@@ -12,6 +12,7 @@ from millstream.plan.nodes import Binary, Decode, Expand, Filter, Node, Output, 
 from millstream.plan.optimizer.context import RuleContext
 from millstream.plan.optimizer.needs import all_needs
 from millstream.plan.traits import traits_of
+from millstream.plan.walk import below
 
 
 class _Calls(Struct, frozen=True):
@@ -76,10 +77,7 @@ def _in_its_query(
 
 def _fits(node: Decode, writer: Output, reader: Output) -> bool:
     """Return whether a reader fits the fan-out of a writer: it only filters and projects its rows."""
-    input_node = reader.input
-    while isinstance(input_node, Filter | Project):
-        input_node = input_node.input
-    if input_node is not node or writer.sends_changes or reader.sends_changes:
+    if below(reader.input, Filter, Project) is not node or writer.sends_changes or reader.sends_changes:
         return False
     return (writer.group, writer.producer, writer.materialization.stored_as) == (
         reader.group,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from msgspec import Struct
@@ -11,7 +12,7 @@ from msgspec.structs import force_setattr, replace
 from millstream.core.node_id import NodeId
 from millstream.core.types import Array, Map, Row
 from millstream.project.names import Environment
-from millstream.project.secrets import Secret, mask_secrets
+from millstream.project.secrets import Secret, mask_secrets, revealed_text
 
 if TYPE_CHECKING:
     from millstream.stores.databases.dialect import Dialect
@@ -68,7 +69,18 @@ def stored_name(name: str) -> str:
     return name.lower()
 
 
-def without_credentials(address: str) -> tuple[str, str | None, str | None]:
+def read_login(settings: Mapping[str, Any], prefix: str = "") -> tuple[str, str | None, Secret | None]:
+    """Return the address of a database, its user and password; those of the profile precede the URL's."""
+    url, user, in_url = _without_credentials(revealed_text(settings[f"{prefix}url"]))
+    password = settings.get(f"{prefix}password", in_url)
+    return (
+        url,
+        revealed_text(settings[f"{prefix}username"]) if f"{prefix}username" in settings else user,
+        None if password is None else Secret(revealed_text(password)),
+    )
+
+
+def _without_credentials(address: str) -> tuple[str, str | None, str | None]:
     """Remove user and password from an address, including JDBC's `?user=…&password=…`."""
     parts = urlsplit(address.removeprefix("jdbc:"))
     query = dict(parse_qsl(parts.query))

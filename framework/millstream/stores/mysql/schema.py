@@ -7,10 +7,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.project.names import environment_name
-from millstream.project.secrets import Secret, revealed_text
 from millstream.project.values import Target
 from millstream.stores.databases.dialect import Dialect
-from millstream.stores.databases.schema import DatabaseSchema, without_credentials
+from millstream.stores.databases.schema import DatabaseSchema, read_login
 from millstream.stores.registry import store_module
 
 _PORT = 3306
@@ -64,14 +63,12 @@ class MysqlSchema(DatabaseSchema, frozen=True):
 
 def mysql_schema(target: Target) -> MysqlSchema:
     settings = target.settings["tables"]
-    url, username, password = without_credentials(revealed_text(settings["mysql_url"]))
+    url, username, password = read_login(settings, "mysql_")
     schema = unquote(urlsplit(url).path.strip("/"))
     return MysqlSchema(
         url,
-        revealed_text(settings["mysql_username"]) if "mysql_username" in settings else username,
-        Secret(revealed_text(settings["mysql_password"]))
-        if "mysql_password" in settings
-        else password and Secret(password),
+        username,
+        password,
         environment_name(target.environment, schema),
         target.environment,
         schema if target.environment else "",

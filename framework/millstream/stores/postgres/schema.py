@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, cast
 
 from millstream.project.names import environment_name
-from millstream.project.secrets import Secret, revealed_text
+from millstream.project.secrets import revealed_text
 from millstream.project.values import Target
 from millstream.stores.databases.dialect import Dialect
-from millstream.stores.databases.schema import DatabaseSchema, without_credentials
+from millstream.stores.databases.schema import DatabaseSchema, read_login
 from millstream.stores.registry import store_module
 
 _TIMEOUT = 10
@@ -35,14 +35,12 @@ class PostgresSchema(DatabaseSchema, frozen=True):
 
 def postgres_schema(target: Target) -> PostgresSchema:
     settings = target.settings["tables"]
-    url, username, password = without_credentials(revealed_text(settings["url"]))
+    url, username, password = read_login(settings)
     schema = revealed_text(settings.get("database_schema", "public"))
     return PostgresSchema(
         url,
-        revealed_text(settings["username"]) if "username" in settings else username,
-        Secret(revealed_text(settings["password"]))
-        if "password" in settings
-        else password and Secret(password),
+        username,
+        password,
         environment_name(target.environment, schema),
         target.environment,
         schema if target.environment else "",
