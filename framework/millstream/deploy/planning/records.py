@@ -52,6 +52,17 @@ class LeftTable(Struct, frozen=True):
     rows: int
 
 
+class BegunBackfill(Struct, frozen=True):
+    """A backfill of an append-only table, which stores its rows once even if it is repeated."""
+
+    digest: str
+    """Of what it reads."""
+    id: str
+    """By which the table recognises its rows."""
+    rows: int
+    """How many rows the table had before."""
+
+
 class QueryRecord(Struct, frozen=True):
     """The record of a query, written next to its checkpoint before its first start."""
 
@@ -104,6 +115,8 @@ class QueryRecord(Struct, frozen=True):
     """Tables with rows of another version."""
     left: dict[NodeId, LeftTable] = {}
     """Append-only tables of models that left it: if one returns unchanged, its rows go on from there."""
+    joining: dict[NodeId, BegunBackfill] = {}
+    """Append-only tables whose backfill has begun, and which are not yet part of the query."""
     former: bytes = b""
     """The packed `RemovedModels`: models that left it, and whose state its checkpoint still has."""
 

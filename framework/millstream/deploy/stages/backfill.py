@@ -18,7 +18,7 @@ from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.node_id import NodeId
 from millstream.deploy.checkpoints import files as checkpoints
 from millstream.deploy.engine import Engine
-from millstream.deploy.planning.records import QueryRecord
+from millstream.deploy.planning.records import BegunBackfill, QueryRecord
 from millstream.deploy.values import DiagnosticEvent, SetupStep
 from millstream.engine.queries.histories import HistoryReads
 from millstream.engine.queries.start import run_once
@@ -93,12 +93,33 @@ def _since_it_left(
     engine: Engine, query: Query, record: QueryRecord, table: TableOutput
 ) -> dict[str, Any] | None:
     """Return from where an append-only table has no rows that returns to its query; None if unknown."""
-    left = record.left.get(table.model)
+    left, begun = record.left.get(table.model), record.joining.get(table.model)
     output = next((output for output in query.signature.stored if output.model == table.model), None)
     if left is None or left.output != output:
+        return {} if begun is not None and begun.rows == 0 else None
+    rows = engine.tables.rows(engine.spark, table).count() if begun is None else begun.rows
+    return left.read if rows == left.rows else None
+
+
+def _begin(engine: Engine, query: Query, tables: Sequence[TableOutput], digest: str) -> str | None:
+    """Record that a backfill of append-only tables begins, and return the id of its rows.
+
+    It is that of an interrupted one which read the same. None: another one may have stored its rows.
+    """
+    record = engine.record(query)
+    assert record is not None, f"{query.name} has run"
+    rows = {table.model: engine.tables.rows(engine.spark, table).count() for table in tables}
+    before = {model: record.joining[model] for model in rows if model in record.joining}
+    stored = [begun for model, begun in before.items() if begun.rows != rows[model]]
+    if any(begun.digest != digest or begun.id != stored[0].id for begun in stored):
         return None
-    unchanged = engine.tables.rows(engine.spark, table).count() == left.rows
-    return left.read if unchanged else None
+    if stored:
+        return stored[0].id
+    id_ = uuid.uuid4().hex[:12]
+    joining = {model: BegunBackfill(digest, id_, number) for model, number in rows.items()}
+    record = replace(record, joining=record.joining | joining)
+    checkpoints.write_record(engine.files, engine.checkpoint(query), record)
+    return id_
 
 
 def _stored_before(query: Query, model: NodeId) -> Diagnostic:
@@ -141,7 +162,12 @@ def _run(
     alone = alone_of(engine.job.topology, query.name, models, engine.job.physical.lock)
     digest, identity = _digest(alone, ranges), f"{alone.name}/{record.id}"
     # A table that was dropped meanwhile must not skip the rows; merging them twice gives the same rows.
-    once = uuid.uuid4().hex[:12] if isinstance(alone.deliver, PerBatch) else digest
+    once: str | None = uuid.uuid4().hex[:12] if isinstance(alone.deliver, PerBatch) else digest
+    if appended := [table for table in alone.tables if table.appends]:
+        once = _begin(engine, query, appended, digest)
+    if once is None:
+        engine.tell(SetupStep(stage, done=True))
+        return {model: _stored_before(query, model) for model in models}
     context = engine.context_of(alone, f"{identity}.{once}", new, key=f"{identity}.{digest}", alone=True)
     context = engine.with_histories(alone, context, HistoryReads(record.histories, unread=unread))
     if sent_as:

@@ -215,6 +215,7 @@ def _write_new_record(
             outputs=outputs,
             left_out=new.left_out,
             left=_left(engine, query, before, out),
+            joining={},
             older=older_rows(before, new) if has_rows else {},
             sent=_unread(engine, query, before),
             sent_before=_unread_sources(engine, query, before),
