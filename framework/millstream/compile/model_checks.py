@@ -89,8 +89,8 @@ class ProjectPlanner:
         )
         if any(self.traits.get(reference.id) is None for reference in model.references):
             return spec, None, []  # its inputs have errors
-        traits = KnownTraits()
-        around = PlanContext(
+        known_traits = KnownTraits()
+        context = PlanContext(
             self._input_node,
             self._can_rest,
             self.inlined.__contains__,
@@ -101,7 +101,7 @@ class ProjectPlanner:
             self._versions,
             self._row_fields,
         )
-        built = build_model(spec, around, traits)
+        built = build_model(spec, context, known_traits)
         store = store_declaration(self._store_of_table(spec))
         diagnostics = built.diagnostics or [
             *check_stored_types(spec, store),
@@ -120,15 +120,15 @@ class ProjectPlanner:
         warnings = [] if accepted else unbounded_state(spec, built.stateful_steps)
         warnings = [*warnings, *joins_of_all_versions(spec, self.versioned)]
         warnings += check_ties(spec, self._unique_by)
-        return spec, traits_for_readers(spec, traits.of(built.root)), warnings
+        return spec, traits_for_readers(spec, known_traits.of(built.root)), warnings
 
     def refused(self, model: Model, query: SqlQuery) -> list[PlanDiagnostic]:
         """Return constructs that a stream does not support, for a model with unknown columns."""
         if any(self.traits.get(reference.id) is None for reference in model.references):
             return []
         spec = model_spec(model.file.name, model.config, query, self.relations[model.id], (), ())
-        around = PlanContext(self._input_node, self._can_rest, self.inlined.__contains__, self.catalog.keyed)
-        builder = ModelBuilder(spec, around, KnownTraits())
+        context = PlanContext(self._input_node, self._can_rest, self.inlined.__contains__, self.catalog.keyed)
+        builder = ModelBuilder(spec, context, KnownTraits())
         check_forms(builder, query)
         return builder.diagnostics
 

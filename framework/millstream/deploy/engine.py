@@ -135,17 +135,17 @@ class Engine(Struct, frozen=True, eq=False):
     def held(self) -> HeldRecords:
         return HeldRecords(self.spark, self.files, self.kafka.cluster, self.kafka.trigger, self.transactions)
 
-    def topic_options(self, source: TopicRead) -> Mapping[str, Any]:
+    def topic_options(self, read: TopicRead) -> Mapping[str, Any]:
         """Return the options of a topic; a model's topic is read from where its current rows begin."""
-        topic = self.job.project.topic(source.relation)
+        topic = self.job.project.topic(read.relation)
         if topic is not None:
             return topic.options
         environment = self.job.project.target.environment
-        (name,) = source.topics  # that of a model
-        if environment is not None and environment.defers(source.relation):
+        (name,) = read.topics  # that of a model
+        if environment is not None and environment.defers(read.relation):
             began = environment.began.get(name)
             return {"began": began} if began else {}
-        writers = (query for query in self.job.physical.queries if source.relation in query.stored)
+        writers = (query for query in self.job.physical.queries if read.relation in query.stored)
         records = map(self.record, writers)
         began = next((record.began.get(name) for record in records if record is not None), None)
         return {"began": began} if began else {}
@@ -216,7 +216,7 @@ class Engine(Struct, frozen=True, eq=False):
         if exactly_once is not None and again is not None:
             exactly_once = exactly_once.repeating(again, *_split_from(record))
         records = lru_cache(maxsize=1)(partial(records_of, self.files, spark, query.streams))
-        stores = replace(
+        writer = replace(
             context.stores,
             again=again,
             without_sent=sent,
@@ -233,7 +233,7 @@ class Engine(Struct, frozen=True, eq=False):
         return replace(
             self.with_histories(query, context, histories),
             checkpoint=spark,
-            stores=stores,
+            stores=writer,
             every_tombstone=every,
             without_copies=absent,
             sent_before=from_stored(record.sent_before),

@@ -199,7 +199,11 @@ def build_query(
             placed=all(part.placed for part in recipe.parts),
             skips=tuple(model for part in recipe.parts for model in part.skips),
         )
-    outputs = deliver.outputs if isinstance(deliver, ToKafka) else (d.target for d in deliver.deliveries)
+    outputs = (
+        deliver.outputs
+        if isinstance(deliver, ToKafka)
+        else (delivery.target for delivery in deliver.deliveries)
+    )
     exactly_once = sends_exactly_once(outputs, settings.guarantee)
     # Dead letters keep the headers of their records.
     with_headers = frozenset(decode.relation for decode in dead_letters)

@@ -130,7 +130,7 @@ def _draft(stored: Plan, settings: PhysicalSettings, lock: Lock | None) -> _Draf
     requested = [group for group in grouped.groups if group.branches[0].states]
     names = set(homes.values())
     good = goods_of(output for output in stored.outputs if not is_former(output.model))
-    without_state = [g for g in grouped.groups if not g.branches[0].states]
+    without_state = [group for group in grouped.groups if not group.branches[0].states]
     recipes = _stateless(without_state, order, names, homes)
     stateless = tuple(replace(recipe, good=good) for recipe in recipes)
     assigned = assign_groups(_locked(requested, names), lock)

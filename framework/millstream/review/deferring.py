@@ -31,7 +31,7 @@ class DeferredRelations(Struct, frozen=True):
     """Where the records begin that the running version of a topic has."""
 
 
-def find_deferred(runs: Deployed, old: ReviewedVersion | None, new: ReviewedVersion) -> DeferredRelations:
+def find_deferred(deployed: Deployed, old: ReviewedVersion | None, new: ReviewedVersion) -> DeferredRelations:
     """Return what is read from production; `old` is the version that runs there, if it is known."""
     if old is None:
         return DeferredRelations()
@@ -43,7 +43,7 @@ def find_deferred(runs: Deployed, old: ReviewedVersion | None, new: ReviewedVers
     changed |= _differently_tested(old.topology, new.topology)
     graph = build_graph(new.manifest.nodes)
     built = changed | walk_graph(changed & graph.nodes.keys(), graph.children)
-    stored, began = _stored(runs)
+    stored, began = _stored(deployed)
     topics = _topics(new.topology)
     unchanged = {id_ for id_, topic in topics.items() if id_ not in built and stored.get(id_) == topic}
     return DeferredRelations(
@@ -51,12 +51,12 @@ def find_deferred(runs: Deployed, old: ReviewedVersion | None, new: ReviewedVers
     )
 
 
-def _stored(runs: Deployed) -> tuple[dict[NodeId, str], dict[NodeId, Offsets]]:
+def _stored(deployed: Deployed) -> tuple[dict[NodeId, str], dict[NodeId, Offsets]]:
     """Return the topics of what production stores, empty for tables, and where their records begin."""
     stored: dict[NodeId, str] = {}
     began: dict[NodeId, Offsets] = {}
-    for name, record in runs.records.items():
-        if name in runs.never_started:
+    for name, record in deployed.records.items():
+        if name in deployed.never_started:
             continue
         for id_, topic in (record.outputs or {}).items():
             stored[id_] = topic

@@ -76,7 +76,7 @@ def plan_rebuild(query: Query, others: PhysicalPlan, statistics: ReplayFigures) 
         f"{topic} (read by {', '.join(plain_names(reader.stored))})"
         for topic in query.topics
         for reader in others.queries
-        if any(topic in s.topics and s.relation in stored_here for s in reader.topic_reads)
+        if any(topic in read.topics and read.relation in stored_here for read in reader.topic_reads)
     ]
     read_back = {text.partition(" ")[0] for text in again}
     return QueryRebuild(
@@ -101,12 +101,12 @@ def _read(topic: str, relation: NodeId, statistics: ReplayFigures) -> ReplayRead
     return ReplayRead(topic, start, holds, records)
 
 
-def _read_source(source: SourceRead) -> ReplayRead:
-    declared = source_declaration(source.kind)
+def _read_source(read: SourceRead) -> ReplayRead:
+    declared = source_declaration(read.kind)
     start = "its start" if declared.replayable else "now on: what was read before can't be read again"
-    if source.removes_read:
+    if read.removes_read:
         start = f"what it still has: {declared.unit} that were read are removed"
-    return ReplayRead(source.title, start, "", kind=declared.title)
+    return ReplayRead(read.title, start, "", kind=declared.title)
 
 
 def _holds(config: Mapping[str, Any], retention: int | None) -> str:

@@ -119,15 +119,15 @@ def deployed_changes(
     reused: ReusedPlan, statistics: ReplayFigures, accepted: AcceptedModels
 ) -> tuple[QueryChange, ...]:
     """Return how running queries change, and those that would count records twice that are sent again."""
-    new, running = reused.physical, reused.running
-    homes = {model: name for name, record in running.records.items() for model in record.stored}
+    new, deployed = reused.physical, reused.running
+    homes = {model: name for name, record in deployed.records.items() for model in record.stored}
     remaining = {model for query in new.queries for model in query.stored}
     intent = Apply(accepted=accepted)
     changes = list(_changes(reused, homes, remaining, statistics, intent))
     rebuilt = [
         query
         for query in new.queries
-        if rebuild_verdict(query, running.records.get(query.name), running, accepted)
+        if rebuild_verdict(query, deployed.records.get(query.name), deployed, accepted)
     ]
     readers = with_readers(rebuilt, new.queries)
     return tuple(
@@ -152,22 +152,22 @@ def _changes(
     statistics: ReplayFigures,
     intent: Apply,
 ) -> Iterator[QueryChange]:
-    running, new = reused.running, reused.physical
+    deployed, new = reused.running, reused.physical
     left = {split.name: split for split in reused.splits}
-    deployment = plan_stages(new.queries, running, intent, new.queries)
-    before = dict(sorted(running.records.items()))
+    deployment = plan_stages(new.queries, deployed, intent, new.queries)
+    before = dict(sorted(deployed.records.items()))
     for query in new.queries:
         was = before.pop(query.name, None)
         if was is None:
             change = _new(query, homes, new, statistics)
         else:
-            change = _existing(judge_checkpoint(query, was, running), was, query, new, statistics)
+            change = _existing(judge_checkpoint(query, was, deployed), was, query, new, statistics)
             same = plain_names(model for model in query.stored if model in reused.models)
             gone = plain_names(reused.removed.get(query.name, ()))
             notes = [f"{model} is no longer computed by it" for model in gone]
             notes += [f"{model} means the same, and keeps the SQL that runs" for model in same]
             if (split := left.get(query.name)) is not None:
-                notes.append(_leaves(split, running))
+                notes.append(_leaves(split, deployed))
                 reasons = reused.reasons.get(query.name) or change.reasons
                 change = structs.replace(change, reasons=reasons)
             change = structs.replace(change, notes=(*change.notes, *notes))
@@ -175,8 +175,8 @@ def _changes(
     yield from (_removed(record, remaining) for record in before.values())
 
 
-def _leaves(split: QuerySplit, running: Deployed) -> str:
-    others = plain_names(running.records[split.query].stored)
+def _leaves(split: QuerySplit, deployed: Deployed) -> str:
+    others = plain_names(deployed.records[split.query].stored)
     continues = "continues" if len(others) == 1 else "continue"
     return (
         f"leaves the query of {', '.join(others)}, which {continues}; `millstream regroup` joins them again"

@@ -81,5 +81,5 @@ def _qualified(evaluator: Evaluator, node: exp.Dot, call: exp.Anonymous) -> Valu
 HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Bracket: evaluate_element,
     exp.Dot: evaluate_dot,
-    exp.Tuple: lambda walk, node: struct_of(walk, node.expressions),
+    exp.Tuple: lambda evaluator, node: struct_of(evaluator, node.expressions),
 }

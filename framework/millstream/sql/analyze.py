@@ -173,7 +173,7 @@ def _names(result: BoundQuery, sql: str) -> list[SqlDiagnostic]:
     return diagnostics
 
 
-def opaque_pieces(source: SqlTokens, marks: TokenRoles) -> tuple[Piece, ...]:
+def opaque_pieces(source: SqlTokens, roles: TokenRoles) -> tuple[Piece, ...]:
     """Return all of the SQL, with the relations that it reads as separate pieces."""
     pieces: list[Piece] = []
     tokens, position, index = source.tokens, 0, 0
@@ -183,12 +183,12 @@ def opaque_pieces(source: SqlTokens, marks: TokenRoles) -> tuple[Piece, ...]:
         if token.start < position:
             continue
         pieces.append(_gap(source.sql[position : token.start]))
-        if (stop := marks.skipped.get(token.start)) is not None:
+        if (stop := roles.skipped.get(token.start)) is not None:
             position = stop
             continue
-        if token.start in marks.opened:
+        if token.start in roles.opened:
             pieces.append("(")
-        named, column = marks.relations.get(token.start), marks.references.get(token.start)
+        named, column = roles.relations.get(token.start), roles.references.get(token.start)
         position = token.end + 1
         if named is not None:
             pieces.append(Read(named.id))
@@ -200,7 +200,7 @@ def opaque_pieces(source: SqlTokens, marks: TokenRoles) -> tuple[Piece, ...]:
             pieces += without_path(column)
         else:
             pieces.append(source.sql[token.start : position])
-        pieces += marks.closed.get(position, ())
+        pieces += roles.closed.get(position, ())
     return join_pieces([*pieces, _gap(source.sql[position:])])
 
 

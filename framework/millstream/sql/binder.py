@@ -68,8 +68,8 @@ class Binder:
                     self.findings.marks.not_split("VALUES")
                     return sets.evaluate_values(make_evaluator(self.findings, Scope(parent)), node)
                 case exp.Table():
-                    walk = make_evaluator(self.findings, Scope(parent))
-                    return FromBinder(walk, self.inputs, self.ctes).all_columns(node)
+                    evaluator = make_evaluator(self.findings, Scope(parent))
+                    return FromBinder(evaluator, self.inputs, self.ctes).all_columns(node)
                 case _:
                     self.findings.mark_opaque(node, f"{type(node).__name__} is not supported")
                     return BoundQuery([], open="?")
@@ -98,32 +98,32 @@ class Binder:
 
     def _select(self, node: exp.Select, parent: Scope | None) -> BoundQuery:
         scope = Scope(parent)
-        walk = make_evaluator(self.findings, scope)
-        relations = FromBinder(walk, self.inputs, self.ctes)
+        evaluator = make_evaluator(self.findings, scope)
+        relations = FromBinder(evaluator, self.inputs, self.ctes)
         relations.bind(node)
         rows = relations.rows
         if where := node.args.get("where"):
-            walk.no_aggregates = "WHERE"
-            rows |= as_kind(evaluate_condition(walk, where.this).sources, "filter")
-            walk.no_aggregates = ""
+            evaluator.no_aggregates = "WHERE"
+            rows |= as_kind(evaluate_condition(evaluator, where.this).sources, "filter")
+            evaluator.no_aggregates = ""
         if node.args.get("distinct"):
             self.findings.add_form("distinct", keyword_after(self.text.source, node, "distinct"), scope.reads)
         before = len(self.findings.diagnostics)
-        keys = group_keys(node, walk)
+        keys = group_keys(node, evaluator)
         if keys is not None:
             self._grouped(node, keys, scope)
             rows |= as_kind(merge_lineage([value for _, value in keys]), "group")
             if len(self.findings.diagnostics) == before:
-                walk.group_by(keys, quiet_shape)
-        columns, origins = project_items(walk, node.expressions)
+                evaluator.group_by(keys, quiet_shape)
+        columns, origins = project_items(evaluator, node.expressions)
         self._check_names(columns, origins)
-        self._check_windows(node, walk)
-        walk.outputs = output_values(columns)
-        walk.spellings |= {column.name.lower(): column.name for column in columns}
+        self._check_windows(node, evaluator)
+        evaluator.outputs = output_values(columns)
+        evaluator.spellings |= {column.name.lower(): column.name for column in columns}
         if having := node.args.get("having"):
-            walk.clause = "having"
-            rows |= as_kind(evaluate_condition(walk, having.this, cast=True).sources, "filter")
-        rows |= self._after(node, walk, columns)
+            evaluator.clause = "having"
+            rows |= as_kind(evaluate_condition(evaluator, having.this, cast=True).sources, "filter")
+        rows |= self._after(node, evaluator, columns)
         return BoundQuery(
             columns,
             rows,
@@ -246,9 +246,9 @@ class Binder:
 
     def _ordered(self, node: exp.Expr, parent: Scope | None, result: BoundQuery) -> BoundQuery:
         """Add the columns that ORDER BY reads after a set operation or a parenthesis: those of the result."""
-        walk = make_evaluator(self.findings, Scope(parent))
-        walk.outputs = output_values(result.columns)
-        rows = self._order(node, walk, result.columns, result.reads)
+        evaluator = make_evaluator(self.findings, Scope(parent))
+        evaluator.outputs = output_values(result.columns)
+        rows = self._order(node, evaluator, result.columns, result.reads)
         if not rows:
             return result
         self.findings.marks.not_split("ORDER BY after a set operation")

@@ -60,13 +60,13 @@ class GroupKey(Struct):
 class GroupKeys:
     """The keys and aggregates of one SELECT; aggregates are found as its expressions are read."""
 
-    def __init__(self, source: SqlTokens, marks: TokenRoles, scope: Scope) -> None:
+    def __init__(self, source: SqlTokens, roles: TokenRoles, scope: Scope) -> None:
         self.source = source
-        self.marks = marks
+        self.marks = roles
         self.scope = scope
-        self.rows = ExpressionReader(source, marks, scope)
+        self.rows = ExpressionReader(source, roles, scope)
         """Reads expressions over rows."""
-        self.reader = ExpressionReader(source, marks, scope, self._key_or_aggregate)
+        self.reader = ExpressionReader(source, roles, scope, self._key_or_aggregate)
         """Reads expressions over groups."""
         self.keys: list[GroupKey] = []
         self.measures: dict[tuple[str, ...], AggregateCall] = {}

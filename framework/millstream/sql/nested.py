@@ -26,10 +26,10 @@ _FRAMES = frozenset(("rows", "range"))
 
 
 def windows_of(
-    source: SqlTokens, marks: TokenRoles, scope: Scope, reader: ExpressionReader
+    source: SqlTokens, roles: TokenRoles, scope: Scope, reader: ExpressionReader
 ) -> Iterator[Window]:
     """Yield the calls with OVER; `reader` reads what they are partitioned by."""
-    for start, windowed in marks.windows.items():
+    for start, windowed in roles.windows.items():
         if windowed.scope is not scope:
             continue
         token_ranges = _partition(source, call_range(source, start)[1])

@@ -222,8 +222,10 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     **dict.fromkeys(_SIGNS, evaluate_calculation),
     **dict.fromkeys((exp.BitwiseLeftShift, exp.BitwiseRightShift), evaluate_shift),
     **dict.fromkeys((exp.Neg, exp.BitwiseNot), evaluate_negative),
-    exp.Collate: lambda walk, node: computed_value(STRING, [walk.value(node.this)]),
-    exp.DPipe: lambda walk, node: evaluate_concat(walk, node, walk.values([node.left, node.right])),
+    exp.Collate: lambda evaluator, node: computed_value(STRING, [evaluator.value(node.this)]),
+    exp.DPipe: lambda evaluator, node: evaluate_concat(
+        evaluator, node, evaluator.values([node.left, node.right])
+    ),
     **dict.fromkeys((exp.Cast, exp.TryCast), evaluate_cast),
     exp.Case: evaluate_case,
     exp.If: if_,

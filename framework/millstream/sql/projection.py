@@ -114,7 +114,7 @@ def _of_struct(
 def _fields(evaluator: Evaluator, node: exp.Column, parts: list[exp.Identifier]) -> list[BoundColumn]:
     if len(parts) == 1 and not evaluator.scope.named(parts[0].name.lower()):
         name = parts[0].name
-        aliases = [r.alias for r in evaluator.scope.relations]
+        aliases = [relation.alias for relation in evaluator.scope.relations]
         hint = did_you_mean(name, aliases, f"relations in scope: {', '.join(aliases)}")
         evaluator.findings.report(parts[0], "MS402", f"relation '{name}' is not in scope", hint, name)
         return []

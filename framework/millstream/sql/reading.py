@@ -147,21 +147,21 @@ class _Cut:
 
     def _step(self, index: int) -> int:
         token = self.source.tokens[index]
-        start, marks = token.start, self.marks
-        if start in marks.raising_around:
+        start, roles = token.start, self.marks
+        if start in roles.raising_around:
             self.raising = True
         if self.reader.special and (special := self.reader.special(index)):
             return self._replaced(index, *special)
-        if reference := marks.references.get(start):
+        if reference := roles.references.get(start):
             stop = self.reader.after(index, reference.stop)
             is_local = reference.scope is self.reader.scope
             if is_local or reference.by_path:
                 pieces = self._column(reference, start) if is_local else without_path(reference)
                 return self._put("x", pieces, index, stop)
-        elif named := marks.relations.get(start):
+        elif named := roles.relations.get(start):
             alias = [f" as {quote_name(named.alias)}"] if named.alias else []
             return self._put("x", [Read(named.id), *alias], index, self.reader.after(index, named.stop))
-        elif (star := marks.stars.get(start)) and star.scope is self.reader.scope:
+        elif (star := roles.stars.get(start)) and star.scope is self.reader.scope:
             stars: list[Piece] = []
             for refs in star.columns:
                 stars += [", "] if stars else []
@@ -169,8 +169,8 @@ class _Cut:
                 if star.named and len(refs) > 1:
                     stars.append(f" as {quote_name(refs[0][1])}")
             return self._put("x", stars, index, self.reader.after(index, star.stop))
-        elif start in marks.ctes:
-            marks.not_split("a subquery that reads a CTE", at_rest=False)
+        elif start in roles.ctes:
+            roles.not_split("a subquery that reads a CTE", at_rest=False)
         text = self._text(token, index)
         self._facts(token, text)
         return self._put(text, [text], index, index + 1)
@@ -214,17 +214,17 @@ class _Cut:
         return _labelled(pieces, reference.written) if named else pieces
 
     def _facts(self, token: Token, text: str) -> None:
-        marks, start = self.marks, token.start
-        if start in marks.raising:
+        roles, start = self.marks, token.start
+        if start in roles.raising:
             self.raising = True
-        if start in marks.impure or (text in _IMPURE and self._last_text != "."):
+        if start in roles.impure or (text in _IMPURE and self._last_text != "."):
             self.impure = True
-        if marks.changing and token.token_type == TokenType.STRING and token.text in marks.changing:
+        if roles.changing and token.token_type == TokenType.STRING and token.text in roles.changing:
             self.impure = True
-        if start in marks.python:
-            self.python.append(marks.python[start])
-        if start in marks.variables:
-            self.variables.add(marks.variables[start])
+        if start in roles.python:
+            self.python.append(roles.python[start])
+        if start in roles.variables:
+            self.variables.add(roles.variables[start])
 
     def _text(self, token: Token, index: int) -> str:
         raw = self.source.sql[token.start : token.end + 1]

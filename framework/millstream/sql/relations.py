@@ -119,8 +119,8 @@ class FromBinder:
                 relation = self._table(node)
             case exp.Values():
                 self.findings.marks.not_split("VALUES as a relation")
-                walk = make_evaluator(self.findings, Scope(self.scope.parent))
-                relation = self._derived(sets.evaluate_values(walk, node), "")
+                evaluator = make_evaluator(self.findings, Scope(self.scope.parent))
+                relation = self._derived(sets.evaluate_values(evaluator, node), "")
             case exp.Subquery(this=exp.Table() as table):
                 relation = self._relation(table)
                 if table.args.get("joins"):

@@ -199,26 +199,30 @@ class Scope:
 
     def relation(self, alias: str) -> ScopeRelation | None:
         folded = alias.lower()
-        return next((r for r in self.relations if r.alias.lower() == folded), None)
+        return next((relation for relation in self.relations if relation.alias.lower() == folded), None)
 
     def qualified(self, names: list[str]) -> tuple[list[tuple[ScopeRelation, BoundColumn]], int]:
         """Return what `alias.column` or `models.alias.column` means, and the number of names it uses."""
         folded = [name.lower() for name in names]
         for relations, size in ((self._aliased(folded[:size]), size) for size in range(1, len(names))):
             matches = [
-                (r, column)
-                for r in relations
-                if (column := r.find(folded[size]) or r.assumed_if_open(names[size]))
+                (relation, column)
+                for relation in relations
+                if (column := relation.find(folded[size]) or relation.assumed_if_open(names[size]))
             ]
             if matches:
                 return matches, size + 1
         return [], 0
 
     def _aliased(self, folded: list[str]) -> list[ScopeRelation]:
-        relations = [r for r in self.relations if r.alias.lower() == folded[-1]]
+        relations = [relation for relation in self.relations if relation.alias.lower() == folded[-1]]
         before = tuple(folded[:-1])
         return (
-            [r for r in relations if tuple(map(str.lower, r.path[-len(before) :])) == before]
+            [
+                relation
+                for relation in relations
+                if tuple(map(str.lower, relation.path[-len(before) :])) == before
+            ]
             if before
             else relations
         )

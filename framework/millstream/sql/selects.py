@@ -38,7 +38,7 @@ def read_select(
     text: ClauseText, node: exp.Select, scope: Scope, columns: list[BoundColumn], keys: Keys | None
 ) -> Select:
     """Return a SELECT; raise `NotSplitError` if its parts can't be determined reliably."""
-    source, marks = text.source, text.findings.marks
+    source, roles = text.source, text.findings.marks
     token_ranges = split_clauses(source, select_token(node))
     for name, reason in _NOT_SPLIT.items():
         if name in token_ranges:
@@ -52,7 +52,7 @@ def read_select(
     if "qualify" in token_ranges and not _has_windows(text, scope):
         raise NotSplitError("QUALIFY without a window function")
     relations = from_clause(text, token_ranges.get("from"), scope)
-    reader = ExpressionReader(source, marks, scope)
+    reader = ExpressionReader(source, roles, scope)
     where = _conditions(reader, token_ranges.get("where"))
     names = names_within(columns)
     groups = _groups(text, node, scope, keys, parts, names, token_ranges)
@@ -68,7 +68,7 @@ def read_select(
         generators = sum(joined.in_select_list for joined in scope.joined)
         _check_generators(relations[len(relations) - generators :])
     start, stop = source.span(token_ranges["all"])
-    windows = tuple(windows_of(source, marks, scope, groups.reader if groups else reader))
+    windows = tuple(windows_of(source, roles, scope, groups.reader if groups else reader))
     if groups is not None:
         for window in windows:
             for expression in window.partition:

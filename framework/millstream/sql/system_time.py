@@ -67,7 +67,7 @@ def valid_at(
 
 
 def read_conditions(
-    source: SqlTokens, marks: TokenRoles, joined: JoinedRelation, part: FromRelation, reader: ExpressionReader
+    source: SqlTokens, roles: TokenRoles, joined: JoinedRelation, part: FromRelation, reader: ExpressionReader
 ) -> tuple[Expression, ...]:
     """Return the conditions of a join with FOR SYSTEM_TIME AS OF, and mark where the text gets them."""
     if joined.as_of is None or part.on is None:
@@ -76,27 +76,27 @@ def read_conditions(
     first = source.index_at(start)
     time = reader.expression((first, source.index_at(stop)), TIMESTAMP)
     key, alias = joined.relation.key, joined.relation.alias
-    reference = marks.references.get(start)
+    reference = roles.references.get(start)
     if reference is None:
         raise NotSplitError("FOR SYSTEM_TIME AS OF a column that is not in scope")
     written: list[Piece] = [*without_path(reference)] if reference.by_path else [source.sql[start:stop]]
     begin, end = source.span(part.on)
-    marks.skipped[source.tokens[first - _CLAUSE].start] = stop
-    marks.opened.add(begin)
+    roles.skipped[source.tokens[first - _CLAUSE].start] = stop
+    roles.opened.add(begin)
     names = f"{quote_name(alias)}.{VALID_FROM}", f"{quote_name(alias)}.{VALID_TO}"
     both = (*_begun(names[0], written), " and ", *_not_ended(names[1], written))
-    marks.closed[end] = (") and ", *both)
+    roles.closed[end] = (") and ", *both)
     return (
         Expression(_begun(Ref(VALID_FROM, key), time.pieces), BOOLEAN, atomic=True, start=start, stop=stop),
         Expression(_not_ended(Ref(VALID_TO, key), time.pieces), BOOLEAN, atomic=True, start=start, stop=stop),
     )
 
 
-def report_unwritten(marks: TokenRoles, sql: str) -> list[SqlDiagnostic]:
+def report_unwritten(roles: TokenRoles, sql: str) -> list[SqlDiagnostic]:
     """Report clauses in SQL that could not be split, which would run as they are."""
     remedy = "compare valid_from and valid_to with it in ON"
     message = "FOR SYSTEM_TIME AS OF is not supported within SQL that Millstream can't split into clauses"
-    left = sorted(span for span in marks.as_of if span[1] not in marks.skipped.values())
+    left = sorted(span for span in roles.as_of if span[1] not in roles.skipped.values())
     return [SqlDiagnostic("MS430", message, remedy, *span, sql[slice(*span)]) for span in left]
 
 

@@ -84,16 +84,16 @@ class CatchUpVersion:
             if self.sends_rest
             else hold_records(engine.checkpoint(query).held(pending.record), letters, self.bounds)
         )
-        stores = replace(context.stores, turn=self._gate, hold=hold)
+        writer = replace(context.stores, turn=self._gate, hold=hold)
         with _sharing_cores(engine.spark):
             streaming = start_query(
                 engine.spark,
                 prepared,
-                replace(context, stores=stores),
+                replace(context, stores=writer),
                 self._listener,
                 **IntervalTrigger(DEFAULT).options,
             )
-        return streaming, stores.raised
+        return streaming, writer.raised
 
     def _snapshot(self) -> Positions | str:
         """Copy the tables of the running version between two of its batches; return how far it has read."""

@@ -27,8 +27,8 @@ class BatchSizing:
 
     def __init__(self, latency: float, query: Query, context: QueryContext, turn: QueryTurn | None) -> None:
         sources = {name: with_limit(FIRST, options) for name, options in context.sources.items()}
-        stores = replace(context.stores, ended=self._follow)
-        self.context = replace(context, sources=sources, stores=stores)
+        writer = replace(context.stores, ended=self._follow)
+        self.context = replace(context, sources=sources, stores=writer)
         """Its context, with the limits of the first batch."""
         self.latency = latency
         self._turn = turn

@@ -67,7 +67,7 @@ class ReusedPlan(Struct, frozen=True):
 def reuse_running_state(
     topology: Topology,
     physical: PhysicalPlan,
-    running: Deployed,
+    deployed: Deployed,
     intent: Intent = CONTINUE,
     selected: Collection[NodeId] | None = None,
 ) -> ReusedPlan:
@@ -76,19 +76,19 @@ def reuse_running_state(
     Queries that would not fit their state keep the SQL that runs, if it is equal. Models that an intent
     rebuilds leave the queries of others. `selected` are the models to build; None for all.
     """
-    if newer := _newer(physical, running):
+    if newer := _newer(physical, deployed):
         topology = with_apart(topology, newer)
-        physical = physical_of(topology, running.lock)
-    if not _must_keep(physical, running, intent, selected):
-        return ReusedPlan(topology, physical, running)
-    old = running_catalog(running.records.values())
-    return plan_on_running(topology, physical, running, old, intent, selected=selected)
+        physical = physical_of(topology, deployed.lock)
+    if not _must_keep(physical, deployed, intent, selected):
+        return ReusedPlan(topology, physical, deployed)
+    old = running_catalog(deployed.records.values())
+    return plan_on_running(topology, physical, deployed, old, intent, selected=selected)
 
 
 def plan_on_running(
     topology: Topology,
     physical: PhysicalPlan,
-    running: Deployed,
+    deployed: Deployed,
     old: Catalog | None,
     intent: Intent = CONTINUE,
     *,
@@ -100,22 +100,22 @@ def plan_on_running(
 
     `same_rows` are the models with the same rows in the two versions, if they were compared before.
     """
-    written = _Written(topology, physical, running.lock, only, same_rows)
+    written = _Written(topology, physical, deployed.lock, only, same_rows)
     if old is None:
-        return _without_outdated(written, written.plan(running), intent, selected)
-    before, running = running, without_removed(running, old, stored_models(topology.catalog))
-    plan = written.plan(running)
+        return _without_outdated(written, written.plan(deployed), intent, selected)
+    before, deployed = deployed, without_removed(deployed, old, stored_models(topology.catalog))
+    plan = written.plan(deployed)
     same = written.same_sql(old, plan, intent)
     if same:
-        reused = written.plan(running, same)
+        reused = written.plan(deployed, same)
         # What was kept must not change how other queries fit.
-        if incompatible_queries(reused.physical, running) < incompatible_queries(plan.physical, running):
+        if incompatible_queries(reused.physical, deployed) < incompatible_queries(plan.physical, deployed):
             plan = reused
     if isinstance(intent, Regroup):
         return plan
     plan = _with_splits(written, plan, old, same, intent, selected)
     plan = _without_outdated(written, plan, intent, selected)
-    removed = {name: _gone(before.records[name], record) for name, record in running.records.items()}
+    removed = {name: _gone(before.records[name], record) for name, record in deployed.records.items()}
     misfits = dict(_models_that_prevent(written, plan, old, same, intent))
     return structs.replace(plan, misfits=misfits, removed=removed)
 
@@ -138,14 +138,14 @@ def _models_that_prevent(
             yield name, tuple(id_ for id_, verdict in verdicts.items() if not accepted.covers(verdict))
 
 
-def incompatible_queries(physical: PhysicalPlan, running: Deployed) -> set[str]:
+def incompatible_queries(physical: PhysicalPlan, deployed: Deployed) -> set[str]:
     """Return the names of queries whose state or stored rows are not those of their SQL."""
     homes = {model: query.name for query in physical.queries for model in query.stored}
     queries = {query.name: query for query in physical.queries}
     return {
         name
-        for name, record in running.records.items()
-        if (name in queries and judge_checkpoint(queries[name], record, running).kind != "same")
+        for name, record in deployed.records.items()
+        if (name in queries and judge_checkpoint(queries[name], record, deployed).kind != "same")
         or any(homes.get(model, name) != name for model in record.stored)
     }
 
@@ -163,7 +163,7 @@ class _Written(Struct, frozen=True):
 
     def plan(
         self,
-        running: Deployed,
+        deployed: Deployed,
         same: Mapping[NodeId, ModelSpec] | None = None,
         rebuilt: Collection[str] = (),
         names: Collection[str] = (),
@@ -173,21 +173,21 @@ class _Written(Struct, frozen=True):
         Queries that are `rebuilt` have none; `names` are planned besides those that were requested.
         """
         only = None if self.only is None else {*self.only, *names}
-        specs = dict(same or {}) | self._former(running, rebuilt)
-        lock = restart_groups(running.lock, rebuilt) if running.lock is not None else None
+        specs = dict(same or {}) | self._former(deployed, rebuilt)
+        lock = restart_groups(deployed.lock, rebuilt) if deployed.lock is not None else None
         if not specs:
             is_same = lock == self.lock and not names
             physical = self.physical if is_same else physical_of(self.topology, lock, only)
-            return ReusedPlan(self.topology, physical, running)
+            return ReusedPlan(self.topology, physical, deployed)
         before = self.topology
         topology = topology_of(with_specs(before.catalog, specs), before.unshared, before.cache, before)
         topology = with_figures(topology, before.measured)
-        return ReusedPlan(topology, physical_of(topology, lock, only), running, tuple(same or ()))
+        return ReusedPlan(topology, physical_of(topology, lock, only), deployed, tuple(same or ()))
 
-    def _former(self, running: Deployed, rebuilt: Collection[str]) -> dict[NodeId, ModelSpec]:
+    def _former(self, deployed: Deployed, rebuilt: Collection[str]) -> dict[NodeId, ModelSpec]:
         catalog = self.topology.catalog
         former_specs: dict[NodeId, ModelSpec] = {}
-        for name, record in running.records.items():
+        for name, record in deployed.records.items():
             former = former_in(record) if record.former and name not in rebuilt else None
             models = former_models(name, former, catalog) if former is not None else None
             # If they can't be planned, the query's signature says that its state does not fit.
@@ -224,15 +224,15 @@ def _with_splits(
     selected: Collection[NodeId] | None,
 ) -> ReusedPlan:
     """Return the plan in which models that are rebuilt leave the queries of others."""
-    running = plan.running
-    names = [name for name in incompatible_queries(plan.physical, running) if not _fits(plan, name, intent)]
+    deployed = plan.running
+    names = [name for name in incompatible_queries(plan.physical, deployed) if not _fits(plan, name, intent)]
     new = with_specs(written.topology.catalog, same)
-    leaving = leaving_models(plan.topology, plan.physical, running, names, old, new, intent, selected)
+    leaving = leaving_models(plan.topology, plan.physical, deployed, names, old, new, intent, selected)
     while leaving:
         left = frozenset[NodeId]().union(*leaving.values())
         used = [query.name for query in plan.physical.queries if not left.issuperset(query.stored)]
-        splits = tuple(splits_of(leaving, written.topology, running, used))
-        after = after_splits(running, old, splits)
+        splits = tuple(splits_of(leaving, written.topology, deployed, used))
+        after = after_splits(deployed, old, splits)
         if after is None:
             return plan
         staying = {id_: spec for id_, spec in same.items() if id_ not in left}
@@ -309,11 +309,11 @@ def _without_outdated(
 
 
 def _must_keep(
-    physical: PhysicalPlan, running: Deployed, intent: Intent, selected: Collection[NodeId] | None
+    physical: PhysicalPlan, deployed: Deployed, intent: Intent, selected: Collection[NodeId] | None
 ) -> bool:
     """Return whether the plan depends on what runs."""
     stored = {model for query in physical.queries for model in query.stored}
-    records = running.records.values()
+    records = deployed.records.values()
     match intent:
         case Update(rebuild=requested):
             rebuilt = set(requested)
@@ -324,15 +324,15 @@ def _must_keep(
     return (
         any(record.former or not stored.issuperset(record.stored) for record in records)
         or any(len(record.stored) > 1 and not rebuilt.isdisjoint(record.stored) for record in records)
-        or bool(incompatible_queries(physical, running))
+        or bool(incompatible_queries(physical, deployed))
     )
 
 
-def _newer(physical: PhysicalPlan, running: Deployed) -> frozenset[NodeId]:
-    records = running.records.items()
-    started = [(name, record) for name, record in records if name not in running.never_started]
+def _newer(physical: PhysicalPlan, deployed: Deployed) -> frozenset[NodeId]:
+    records = deployed.records.items()
+    started = [(name, record) for name, record in records if name not in deployed.never_started]
     homes = {model: name for name, record in started for model in record.stored}
-    return newer_models({query.name: query.stored for query in physical.queries}, running.lock, homes)
+    return newer_models({query.name: query.stored for query in physical.queries}, deployed.lock, homes)
 
 
 def _diagnostics(catalog: Catalog) -> bool:

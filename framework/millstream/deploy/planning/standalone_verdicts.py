@@ -66,7 +66,7 @@ def _upstream(catalog: Catalog, models: Iterable[NodeId]) -> set[NodeId]:
 def leaving_models(
     topology: Topology,
     physical: PhysicalPlan,
-    running: Deployed,
+    deployed: Deployed,
     unfit: Collection[str],
     old: Catalog,
     new: Catalog,
@@ -77,7 +77,7 @@ def leaving_models(
 
     `new` has the models as they would run in queries of their own; `unfit` are the queries that don't fit.
     """
-    homes = {model: name for name, record in running.records.items() for model in record.stored}
+    homes = {model: name for name, record in deployed.records.items() for model in record.stored}
     rebuilt: set[NodeId] = set()
     match intent:
         case Update(rebuild=requested):
@@ -85,8 +85,8 @@ def leaving_models(
         case FullRefresh():
             rebuilt.update(selected or ())
         case Apply():
-            unfit_models = {model for name in unfit for model in running.records[name].stored}
-            shared = {model for model in unfit_models if len(running.records[homes[model]].stored) > 1}
+            unfit_models = {model for name in unfit for model in deployed.records[name].stored}
+            shared = {model for model in unfit_models if len(deployed.records[homes[model]].stored) > 1}
             verdicts = verdicts_alone(old, new, shared, topology.cache) if shared else {}
             accepted = accepted_by(intent)
             rebuilt.update(model for model in unfit_models - shared if model in new.models)
@@ -96,7 +96,7 @@ def leaving_models(
     rebuilt |= set(_readers(topology, rebuilt, homes)) if isinstance(intent, Apply) else set()
     leaving: dict[str, frozenset[NodeId]] = {}
     planned = {model for query in physical.queries for model in query.stored}
-    for name, record in running.records.items():
+    for name, record in deployed.records.items():
         here = planned.intersection(record.stored)
         left = rebuilt.intersection(here)
         if left and left < here:
@@ -136,10 +136,10 @@ def _with_state(outputs: Iterable[Output]) -> dict[NodeId, list[NodeId]]:
 
 
 def splits_of(
-    leaving: Mapping[str, frozenset[NodeId]], topology: Topology, running: Deployed, used: Iterable[str]
+    leaving: Mapping[str, frozenset[NodeId]], topology: Topology, deployed: Deployed, used: Iterable[str]
 ) -> Iterator[QuerySplit]:
     """Yield splits: models that would share a query in a new deployment leave together."""
-    names = {*used, *running.records}
+    names = {*used, *deployed.records}
     groups = groups_of(topology).models if leaving else {}
     for query, left in leaving.items():
         parts = [tuple(model for model in models if model in left) for models in groups.values()]

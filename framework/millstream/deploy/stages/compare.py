@@ -139,10 +139,10 @@ class _StopAfterPlanning:
 
 def plan_first_batch(engine: Engine, rebuilt_query: Query, context: QueryContext) -> None:
     """Let Spark plan the offsets of the first batch without running it."""
-    stores = replace(context.stores, turn=_StopAfterPlanning())
+    writer = replace(context.stores, turn=_StopAfterPlanning())
     try:
         streaming = start_query(
-            engine.spark, rebuilt_query, replace(context, stores=stores), availableNow=True
+            engine.spark, rebuilt_query, replace(context, stores=writer), availableNow=True
         )
     except _PlannedError:
         return  # a table over tables begins with a batch of its own

@@ -40,29 +40,25 @@ def with_dead_letters(
     """Return a context in which a query sends only the dead letters that were not sent before."""
     if query.dead_letter_source and query.source_reads:
         return _without_lines(engine, query, context)
-    source = next(
-        (source for source in query.topic_reads if source.relation == query.dead_letter_source), None
-    )
-    if source is None:
+    read = next((source for source in query.topic_reads if source.relation == query.dead_letter_source), None)
+    if read is None:
         return context
     spark = context.checkpoint
-    progress = {topic: query_progress(engine.files, spark, topic) for topic in source.topics}
+    progress = {topic: query_progress(engine.files, spark, topic) for topic in read.topics}
     starts = {
-        topic: _begins(engine, source, topic, record) if done is None else done
+        topic: _begins(engine, read, topic, record) if done is None else done
         for topic, (done, _) in progress.items()
     }
     sent = {
-        topic: _send_missing(engine, query, source, record, spark, topic, starts[topic], again)
+        topic: _send_missing(engine, query, read, record, spark, topic, starts[topic], again)
         for topic, (_, again) in progress.items()
     }
     is_new = all(done is None and not again for done, again in progress.values())
     if is_new and any(late for _, late in sent.values()):
-        context = _from(context, source, starts)
+        context = _from(context, read, starts)
     upto = {topic: sent_of_topic.upto for topic, (sent_of_topic, _) in sent.items()}
     if any(offset > starts[topic].get(n, 0) for topic in upto for n, offset in upto[topic].items()):
-        remove_sent = partial(
-            unsent.from_offsets, source=source.relation, topic=_topic_of(query), starts=upto
-        )
+        remove_sent = partial(unsent.from_offsets, source=read.relation, topic=_topic_of(query), starts=upto)
         context = replace(context, without_sent=remove_sent)
     return context
 
@@ -90,7 +86,7 @@ def _without_lines(engine: Engine, query: Query, context: QueryContext) -> Query
 def _send_missing(
     engine: Engine,
     query: Query,
-    source: TopicRead,
+    read: TopicRead,
     record: QueryRecord,
     spark: str,
     topic: str,
@@ -101,17 +97,17 @@ def _send_missing(
 
     Also return whether there were such records.
     """
-    files, folder, columns = engine.files, engine.checkpoints.rstrip("/"), source.deciding
-    sent = _sent_before(engine, source, topic, record) or SentDeadLetters(topic, starts, columns, starts)
+    files, folder, columns = engine.files, engine.checkpoints.rstrip("/"), read.deciding
+    sent = _sent_before(engine, read, topic, record) or SentDeadLetters(topic, starts, columns, starts)
     sent = settle_sent(files, folder, sent)
-    due, readers = later_offsets(starts, again), _readers(engine, source)
+    due, readers = later_offsets(starts, again), _readers(engine, read)
     # Records that are read again may be bad in a column that was not read before.
     again_read = may_rebuild(engine.job.intent) or not set(readers) <= set(sent.readers)
     recheck = again_read and not set(columns) <= set(sent.columns)
     since, upto = sent.began if recheck else sent.upto, later_offsets(sent.upto, due)
     ranges = {n: (min(since.get(n, 0), stop), stop) for n, stop in (upto if recheck else due).items()}
     if late := any(stop > start for start, stop in ranges.values()):
-        _send(engine, source, topic, ranges, {} if recheck else sent.end)
+        _send(engine, read, topic, ranges, {} if recheck else sent.end)
     now = replace(
         sent,
         id=record.ids.get(topic, ""),
@@ -121,7 +117,7 @@ def _send_missing(
         checkpoint=spark.removeprefix(f"{folder}/"),
         end=engine.kafka.held([_topic_of(query)])[_topic_of(query)],
     )
-    write_sent(files, folder, source.relation, now, alone=len(source.topics) == 1)
+    write_sent(files, folder, read.relation, now, alone=len(read.topics) == 1)
     return now, late
 
 

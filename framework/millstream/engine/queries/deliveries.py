@@ -82,17 +82,17 @@ class BatchWriter(Struct, frozen=True):
     counted: CountsByBatch = field(default_factory=CountsByBatch)
 
 
-def batch_function(delivery: PerBatch, stores: BatchWriter) -> Callable[[DataFrame, int], None]:
+def batch_function(delivery: PerBatch, writer: BatchWriter) -> Callable[[DataFrame, int], None]:
     """Return a function that stores a batch: tables first, so that readers of the records find their rows."""
     tables = any(output.target.written_as in {"row", "batch"} for output in delivery.deliveries)
     several = len(delivery.deliveries) > 1 or any(o.counts_sql or o.failed_sql for o in delivery.deliveries)
 
     def each_batch(batch: DataFrame, number: int) -> None:
-        again = number == stores.again
-        records = stores.records(number) if several or tables else None
+        again = number == writer.again
+        records = writer.records(number) if several or tables else None
         if records is not None and records <= MOST and takes_fast_paths(batch.sparkSession):
             with evaluate_batch(batch) as computed, plan_small(batch.sparkSession, computed.few):
-                store_batch(computed.rows, delivery, stores, number, small=computed.few)
+                store_batch(computed.rows, delivery, writer, number, small=computed.few)
             return
         if several or again:
             batch.persist()
@@ -100,7 +100,7 @@ def batch_function(delivery: PerBatch, stores: BatchWriter) -> Callable[[DataFra
             if again:
                 # A table that already has the rows does not read them, and then Spark would store no state.
                 batch.write.format("noop").mode("overwrite").save()
-            store_batch(batch, delivery, stores, number)
+            store_batch(batch, delivery, writer, number)
         finally:
             if several or again:
                 batch.unpersist()
@@ -109,42 +109,42 @@ def batch_function(delivery: PerBatch, stores: BatchWriter) -> Callable[[DataFra
 
 
 def store_batch(
-    rows: DataFrame, delivery: PerBatch, stores: BatchWriter, number: int, *, small: bool = False
+    rows: DataFrame, delivery: PerBatch, writer: BatchWriter, number: int, *, small: bool = False
 ) -> None:
     """Store a batch once; `small` rows are in the driver."""
     tables = [table for table in delivery.deliveries if table.target.written_as == "row"]
     sinks = [sink for sink in delivery.deliveries if sink.target.written_as == "record"]
     rows.createOrReplaceTempView(delivery.view)
-    positions = stores.positions(number)
+    positions = writer.positions(number)
     checked = run_row_checks(
-        rows, delivery.deliveries, positions, is_maintained=stores.identity == MAINTAINED
+        rows, delivery.deliveries, positions, is_maintained=writer.identity == MAINTAINED
     )
-    stores.counted.add(number, checked)
+    writer.counted.add(number, checked)
     for table in tables:
-        _store(rows, table, stores, number, small=small)
-    if stores.check is not None:
-        stores.check(rows.sparkSession, number)
+        _store(rows, table, writer, number, small=small)
+    if writer.check is not None:
+        writer.check(rows.sparkSession, number)
     records = [
         letters
         for output in delivery.deliveries
-        if (letters := _write(rows.sparkSession, output, stores, number)) is not None
+        if (letters := _write(rows.sparkSession, output, writer, number)) is not None
     ]
     if sinks:
         sent = _together(rows.sparkSession, sinks)
-        records.insert(0, sent if stores.only is None else stores.only(sent))
+        records.insert(0, sent if writer.only is None else writer.only(sent))
     if records:
-        write_records(_all_of(records), stores, number)
+        write_records(_all_of(records), writer, number)
 
 
 def _write(
-    session: SparkSession, delivery: OutputDelivery, stores: BatchWriter, number: int
+    session: SparkSession, delivery: OutputDelivery, writer: BatchWriter, number: int
 ) -> DataFrame | None:
     """Let a kind of output write its rows; return those that it could not write, as dead letters."""
     output = delivery.target
     if not isinstance(output, WriterOutput):
         return None
     rows, model = session.sql(delivery.sql), output.model.name
-    if number == stores.skipped:
+    if number == writer.skipped:
         write_nothing(rows)
         return None
     if output.keys:
@@ -155,10 +155,10 @@ def _write(
         output.options,
         WriterBatch(
             model,
-            f"{model}/{_sent_as(stores, number).partition('/')[2]}",
-            number == stores.again,
-            stores.environment,
-            stores.function,
+            f"{model}/{_sent_as(writer, number).partition('/')[2]}",
+            number == writer.again,
+            writer.environment,
+            writer.function,
         ),
     )
     if reason is None:
@@ -166,7 +166,7 @@ def _write(
     letters = session.sql(delivery.failed_sql)
     count = letters.count()
     counts = {count_name("dead_letters", output.model): count, count_name("rows", output.model): -count}
-    stores.counted.add_up(number, counts)
+    writer.counted.add_up(number, counts)
     value = f.lit(reason).cast("binary")
     why = f.array(f.struct(f.lit(REASON).alias("key"), value.alias("value")))
     return letters.withColumn("headers", f.concat("headers", why))
@@ -187,76 +187,76 @@ def _all_of(records: Iterable[DataFrame]) -> DataFrame:
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), records)
 
 
-def in_turn(work: Callable[[DataFrame, int], None], stores: BatchWriter) -> Callable[[DataFrame, int], None]:
+def in_turn(work: Callable[[DataFrame, int], None], writer: BatchWriter) -> Callable[[DataFrame, int], None]:
     """Return a function that waits for the batch's turn, then does the work."""
     interpretation = BatchInterpretation()
 
     def each_batch(batch: DataFrame, number: int) -> None:
-        with stores.turn or nullcontext():
+        with writer.turn or nullcontext():
             began = time.monotonic()
             try:
                 work(batch, number)
             except Exception as error:
-                stores.raised.append(error)
+                writer.raised.append(error)
                 raise
-        if (records := stores.records(number)) is not None:
+        if (records := writer.records(number)) is not None:
             interpretation.follow(batch.sparkSession, records)
-            if stores.ended is not None:
-                stores.ended(records, time.monotonic() - began)
+            if writer.ended is not None:
+                writer.ended(records, time.monotonic() - began)
 
     return each_batch
 
 
 def _store(
-    batch: DataFrame, delivery: OutputDelivery, stores: BatchWriter, number: int, *, small: bool
+    batch: DataFrame, delivery: OutputDelivery, writer: BatchWriter, number: int, *, small: bool
 ) -> None:
     table = delivery.table
     assert table is not None
-    rows, new = batch.sparkSession.sql(delivery.sql), number == 0 and table.model in stores.new
-    if stores.distinct or table.appends:
-        table_batch = TableBatch(stores.identity, number, deletes=delivery.deletes, new=new, local=small)
-        stores.merge(rows, table, table_batch)
+    rows, new = batch.sparkSession.sql(delivery.sql), number == 0 and table.model in writer.new
+    if writer.distinct or table.appends:
+        table_batch = TableBatch(writer.identity, number, deletes=delivery.deletes, new=new, local=small)
+        writer.merge(rows, table, table_batch)
         return
     rows = latest_rows(rows, table.newest_by, table.options.get("order_by"))
     with evaluate_batch(rows) if small else nullcontext() as computed:
         few = computed is not None and computed.few
-        table_batch = TableBatch(stores.identity, number, deletes=delivery.deletes, new=new, local=few)
-        stores.merge(rows if computed is None else computed.rows, table, table_batch)
+        table_batch = TableBatch(writer.identity, number, deletes=delivery.deletes, new=new, local=few)
+        writer.merge(rows if computed is None else computed.rows, table, table_batch)
 
 
-def with_batch(records: DataFrame, stores: BatchWriter, number: int | None) -> DataFrame:
+def with_batch(records: DataFrame, writer: BatchWriter, number: int | None) -> DataFrame:
     """Add the header by which records of a repeated batch are recognised; real-time mode has no numbers."""
-    value = f.lit(_sent_as(stores, number)).cast("binary")
+    value = f.lit(_sent_as(writer, number)).cast("binary")
     headers = f.array(f.struct(f.lit(BATCH).alias("key"), value.alias("value")))
     if "headers" in records.columns:
         headers = f.concat(f.coalesce(f.col("headers"), f.array()), headers)
     return records.withColumn("headers", headers)
 
 
-def _sent_as(stores: BatchWriter, number: int | None) -> str:
-    return stores.sent_as(number) if stores.sent_as is not None else f"{stores.identity}/{number}"
+def _sent_as(writer: BatchWriter, number: int | None) -> str:
+    return writer.sent_as(number) if writer.sent_as is not None else f"{writer.identity}/{number}"
 
 
-def write_records(records: DataFrame, stores: BatchWriter, number: int) -> None:
+def write_records(records: DataFrame, writer: BatchWriter, number: int) -> None:
     """Write the records of a batch."""
-    if stores.without_sent is not None:
-        records = stores.without_sent(records)
-    if stores.hold is not None:
-        stores.hold(with_batch(records, stores, number), number)
+    if writer.without_sent is not None:
+        records = writer.without_sent(records)
+    if writer.hold is not None:
+        writer.hold(with_batch(records, writer, number), number)
         return
-    send_records(RecordRows(records), stores, number)
+    send_records(RecordRows(records), writer, number)
 
 
-def send_records(records: BatchRecords, stores: BatchWriter, number: int) -> None:
-    options = {**stores.kafka, **header_options(BATCH, _sent_as(stores, number))}
-    sizes = stores.sizes
+def send_records(records: BatchRecords, writer: BatchWriter, number: int) -> None:
+    options = {**writer.kafka, **header_options(BATCH, _sent_as(writer, number))}
+    sizes = writer.sizes
     options |= {} if sizes is None else sizes.options()
     try:
-        if stores.exactly_once is not None:
-            stores.exactly_once.write(records, options, number)
+        if writer.exactly_once is not None:
+            writer.exactly_once.write(records, options, number)
         else:
             records.send(options)
     finally:
         left_out = {} if sizes is None else sizes.left_out(records.rows.sparkSession._jvm, options)  # noqa: SLF001
     if left_out:
-        stores.counted.add_up(number, left_out)
+        writer.counted.add_up(number, left_out)

@@ -29,7 +29,7 @@ class RecordMaker(Struct, frozen=True, eq=False):
 
     @staticmethod
     def of(
-        records: DataFrame, query: Query, stores: BatchWriter, shared: SharedRead | None = None
+        records: DataFrame, query: Query, writer: BatchWriter, shared: SharedRead | None = None
     ) -> RecordMaker | None:
         """Return what makes the records of a query; None where batches are stored in other ways.
 
@@ -37,14 +37,14 @@ class RecordMaker(Struct, frozen=True, eq=False):
         """
         if not isinstance(query.deliver, ToKafka) or query.signature.stateful:
             return None
-        if stores.hold is not None or stores.without_sent is not None:
+        if writer.hold is not None or writer.without_sent is not None:
             return None
         if not takes_fast_paths(records.sparkSession):
             return None
         maker = own_class(records.sparkSession, "spark.RecordMaker").of(records._jdf)  # noqa: SLF001
         if maker is None:
             return None
-        return RecordMaker(DataFrame(maker.rows(), records.sparkSession), maker, stores, shared)
+        return RecordMaker(DataFrame(maker.rows(), records.sparkSession), maker, writer, shared)
 
     def send(self, batch: DataFrame, number: int) -> None:
         """Send the records of a batch of the rows."""

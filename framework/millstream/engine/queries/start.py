@@ -167,11 +167,11 @@ def run_once(spark: SparkSession, query: Query, context: QueryContext, ranges: M
     """Run a stateless query as one batch, over ranges of each topic and all rows of tables."""
     session = _session(spark, query, context, _bounded(context, ranges))
     rows = counting.with_counts(_records(session, query, context), query)
-    how, stores = query.deliver, context.stores
+    how, writer = query.deliver, context.stores
     if isinstance(how, PerBatch):
-        batch_function(how, stores)(rows, 0)
+        batch_function(how, writer)(rows, 0)
     else:
-        write_records(rows, stores, 0)
+        write_records(rows, writer, 0)
 
 
 def try_out(spark: SparkSession, query: Query, context: QueryContext, ranges: Mapping[str, Range]) -> None:
@@ -214,7 +214,7 @@ class IncrementalTable(Struct, frozen=True, eq=False):
         """Bring the table up to date with its inputs, of which some are given at a version."""
         # The numbers of its transactions are not those of Spark's batches.
         counted = CountsByBatch()
-        stores = replace(
+        writer = replace(
             self.context.stores,
             identity=MAINTAINED,
             again=None,
@@ -226,9 +226,9 @@ class IncrementalTable(Struct, frozen=True, eq=False):
 
         def stored(rows: DataFrame, transaction: int, differences: TableDifferences) -> None:
             if differences.few:
-                store_batch(rows, self.how, stores, transaction, small=True)
+                store_batch(rows, self.how, writer, transaction, small=True)
             else:
-                batch_function(self.how, stores)(rows, transaction)
+                batch_function(self.how, writer)(rows, transaction)
 
         rows_of = partial(_rows_of, self.query, self.context)
         done = maintained.maintain_table(self.plan, self.context.tables, session, rows_of, stored, versions)
@@ -380,17 +380,17 @@ def timed_by_window(rows: DataFrame, step: WindowView) -> DataFrame:
 
 def _each_batch(query: Query, context: QueryContext) -> Callable[[DataFrame, int], None]:
     """Return what a batch of a query does."""
-    stores = context.stores
+    writer = context.stores
     match query.deliver:
         case PerBatch() if query.maintaining is not None:
             return _work(query, context)
         case PerBatch() if query.follows_table:
             rows = partial(_rows_of, query, context)
-            return in_turn(follow_table(query, context.tables, stores, context.checkpoint, rows), stores)
+            return in_turn(follow_table(query, context.tables, writer, context.checkpoint, rows), writer)
         case PerBatch() as how:
-            return in_turn(looking_up(batch_function(how, stores), context.tables, query.reads), stores)
+            return in_turn(looking_up(batch_function(how, writer), context.tables, query.reads), writer)
         case ToKafka():
-            return in_turn(lambda rows, number: write_records(rows, stores, number), stores)
+            return in_turn(lambda rows, number: write_records(rows, writer, number), writer)
 
 
 # Spark reads a Delta table in several jobs, for each statement of a batch, which cost more than a small

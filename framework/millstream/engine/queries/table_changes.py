@@ -38,7 +38,7 @@ Only = Callable[[DataFrame], DataFrame]
 def follow_table(
     query: Query,
     tables: Tables,
-    stores: BatchWriter,
+    writer: BatchWriter,
     checkpoint: str,
     rows_of: Callable[[SparkSession], DataFrame],
 ) -> Callable[[DataFrame, int], None]:
@@ -66,7 +66,7 @@ def follow_table(
             evaluate_batch(net_changes(feed, keys, first=first)) as changes,
             plan_small(session, changes.few),
         ):
-            batch_stores = stores
+            batch_stores = writer
             if compared:
                 computed(_rows_before(changes.rows)).createOrReplaceTempView(how.view)
                 if (sent := sink_records(session, how)) is not None:
@@ -74,7 +74,7 @@ def follow_table(
                     if query.sends_changes:
                         batch = _described(changes.rows, _started(session, checkpoint, number), first=first)
                         only = _as_changes(only, query, tables, batch)
-                    batch_stores = replace(stores, only=lambda records: only(records).drop(HAD))
+                    batch_stores = replace(writer, only=lambda records: only(records).drop(HAD))
             rows = computed(changes.rows.select(f"{_LAST}.*", _DELETED))
             if changes.few:
                 store_batch(rows, how, batch_stores, number, small=True)

@@ -157,12 +157,12 @@ class Tables(Struct, frozen=True, eq=False):
             return source.unique_by
         return self.catalog.models[relation].keys
 
-    def view_as_changes(self, session: SparkSession, source: ChangesRead) -> None:
+    def view_as_changes(self, session: SparkSession, read: ChangesRead) -> None:
         """Read the current rows of a table as its changes so far."""
-        self._check_built(source.relation)
-        rows = self._streamed(source.relation).rows(session, source.relation, source.columns)
-        columns = (f.col(quote_name(column.name)) for column in source.columns)
-        rows.select(*columns, f.lit(False).alias("_deleted")).createOrReplaceTempView(source.view)
+        self._check_built(read.relation)
+        rows = self._streamed(read.relation).rows(session, read.relation, read.columns)
+        columns = (f.col(quote_name(column.name)) for column in read.columns)
+        rows.select(*columns, f.lit(False).alias("_deleted")).createOrReplaceTempView(read.view)
 
     def of(self, relation: NodeId) -> SparkTables:
         return spark_tables(self._store(relation), self.project.target, Path(self.project.root), self.spark)

@@ -75,7 +75,7 @@ AGAIN = "refresh='full', every='1 minute'"
 
 
 def changing_rows(
-    spec: ModelSpec, around: PlanContext, known_traits: KnownTraits, root: Node
+    spec: ModelSpec, context: PlanContext, known_traits: KnownTraits, root: Node
 ) -> list[PlanDiagnostic]:
     """Return what is wrong with a table whose rows a clock or chance changes, in its SQL or in a view.
 
@@ -91,17 +91,17 @@ def changing_rows(
     message = _changes_by_itself(spec, origin[0])
     if origin[1] != spec.id:
         message = f"{message}; '{origin[1].last_name}' calls it"
-        remedy = _view_as_table(origin[1], around, known_traits, AGAIN)
+        remedy = _view_as_table(origin[1], context, known_traits, AGAIN)
     else:
-        remedies = [_view_as_table(view, around, known_traits) for view in inputs_in_motion(spec, around)]
+        remedies = [_view_as_table(view, context, known_traits) for view in inputs_in_motion(spec, context)]
         remedy = f"all of this is needed: {'; '.join(remedies)}; set config({AGAIN}) here"
     return [PlanDiagnostic("MS546", message, remedy, spec.id, option="materialized")]
 
 
 def _view_as_table(
-    relation: NodeId, around: PlanContext, known_traits: KnownTraits, options: str = ""
+    relation: NodeId, context: PlanContext, known_traits: KnownTraits, options: str = ""
 ) -> str:
-    keys = known_traits.of(around.provide(relation, False)).keys
+    keys = known_traits.of(context.provide(relation, False)).keys
     return f"make '{relation.last_name}' a table with {stored_as_table(keys, options)}"
 
 
@@ -114,42 +114,42 @@ def _changes_by_itself(spec: ModelSpec, called: str) -> str:
     return f"{called}{why} gives other rows each time: '{spec.name}' could not be kept equal to its SQL"
 
 
-def can_be_maintained(spec: ModelSpec, around: PlanContext) -> bool:
+def can_be_maintained(spec: ModelSpec, context: PlanContext) -> bool:
     """Return whether a model is a table of which all inputs are tables, reference topics or seeds."""
-    return spec.materialization.table is not None and _are_tables(inputs_of(spec), around)
+    return spec.materialization.table is not None and _are_tables(inputs_of(spec), context)
 
 
-def is_view_over_tables(spec: ModelSpec, around: PlanContext) -> bool:
+def is_view_over_tables(spec: ModelSpec, context: PlanContext) -> bool:
     """Return whether a model is a view that would be kept equal to its SQL if it were a table."""
-    return not spec.materialization.stored_as and _are_tables(spec.reads, around)
+    return not spec.materialization.stored_as and _are_tables(spec.reads, context)
 
 
-def _are_tables(read: Sequence[NodeId], around: PlanContext) -> bool:
-    return not _are_seeds(read) and all(map(around.can_rest, read))
+def _are_tables(read: Sequence[NodeId], context: PlanContext) -> bool:
+    return not _are_seeds(read) and all(map(context.can_rest, read))
 
 
-def inputs_in_motion(spec: ModelSpec, around: PlanContext) -> tuple[NodeId, ...]:
+def inputs_in_motion(spec: ModelSpec, context: PlanContext) -> tuple[NodeId, ...]:
     """Return the inputs because of which a table can't be kept equal to its SQL."""
-    return tuple(relation for relation in inputs_of(spec) if not around.can_rest(relation))
+    return tuple(relation for relation in inputs_of(spec) if not context.can_rest(relation))
 
 
-def inputs_as_tables(spec: ModelSpec, around: PlanContext, known_traits: KnownTraits) -> str:
+def inputs_as_tables(spec: ModelSpec, context: PlanContext, known_traits: KnownTraits) -> str:
     """Return the remedy for a table whose inputs change, but are not all tables; empty if there is none."""
-    if spec.materialization.table is None or _only_seeds(spec, around, known_traits):
+    if spec.materialization.table is None or _only_seeds(spec, context, known_traits):
         return ""
     remedies = []
-    for relation in inputs_in_motion(spec, around):
-        traits, name = known_traits.of(around.provide(relation, False)), relation.last_name
+    for relation in inputs_in_motion(spec, context):
+        traits, name = known_traits.of(context.provide(relation, False)), relation.last_name
         if traits.mode == "static":
             remedies.append(as_cte(relation))
         elif traits.mode == "upsert" and traits.keys:
-            sent = "" if around.inlined(relation) else ", and send its rows with a sink that selects from it"
+            sent = "" if context.inlined(relation) else ", and send its rows with a sink that selects from it"
             remedies.append(f"make '{name}' a table with {stored_as_table(traits.keys)}{sent}")
         else:
             return ""
     if not remedies:
         return ""
-    if spec.materialization.refresh != "full" and _needs_full(spec, around):
+    if spec.materialization.refresh != "full" and _needs_full(spec, context):
         remedies.append("set refresh='full' here")
     return remedies[0] if len(remedies) == 1 else f"all of this is needed: {'; '.join(remedies)}"
 
@@ -160,16 +160,16 @@ def as_cte(*views: NodeId) -> str:
     return f"write the SQL of {names} as a CTE of this model"
 
 
-def _needs_full(spec: ModelSpec, around: PlanContext) -> bool:
+def _needs_full(spec: ModelSpec, context: PlanContext) -> bool:
     try:
-        derive_maintenance(spec.query, spec.keys, _relations(_at_rest(spec, around)), weights=False)
+        derive_maintenance(spec.query, spec.keys, _relations(_at_rest(spec, context)), weights=False)
     except NotDerivedError:
         return True
     return False
 
 
 def misplaced_option(
-    spec: ModelSpec, around: PlanContext, known_traits: KnownTraits
+    spec: ModelSpec, context: PlanContext, known_traits: KnownTraits
 ) -> PlanDiagnostic | None:
     """Return what is wrong with an option that says how a table over tables is computed."""
     refresh = spec.materialization.refresh
@@ -180,24 +180,24 @@ def misplaced_option(
         return PlanDiagnostic(
             "MS548", message, "set refresh='full', or remove 'every'", spec.id, option="every"
         )
-    if refresh and not can_be_maintained(spec, around):
-        others = inputs_in_motion(spec, around)
+    if refresh and not can_be_maintained(spec, context):
+        others = inputs_in_motion(spec, context)
         names = ", ".join(relation.last_name for relation in others)
-        if _only_seeds(spec, around, known_traits):
+        if _only_seeds(spec, context, known_traits):
             why, remedy = "reads only seeds", "remove it, and set materialized='view'"
         else:
-            inlined = all(map(around.inlined, others))
+            inlined = all(map(context.inlined, others))
             why = f"computes the rows of {names} by itself" if inlined else f"reads {names} row by row"
-            remedy = inputs_as_tables(spec, around, known_traits) or "remove 'refresh'"
+            remedy = inputs_as_tables(spec, context, known_traits) or "remove 'refresh'"
         message = f"'refresh' is for tables over tables: '{spec.name}' {why}"
         return PlanDiagnostic("MS548", message, remedy, spec.id, option="refresh", others=others)
     return None
 
 
-def _only_seeds(spec: ModelSpec, around: PlanContext, known_traits: KnownTraits) -> bool:
+def _only_seeds(spec: ModelSpec, context: PlanContext, known_traits: KnownTraits) -> bool:
     """Return whether all inputs are seeds, or views over nothing else."""
     traits = [
-        known_traits.of(around.provide(relation, False))
+        known_traits.of(context.provide(relation, False))
         for relation in inputs_of(spec)
         if relation.kind != "seed"
     ]
@@ -208,22 +208,22 @@ def inputs_of(spec: ModelSpec) -> tuple[NodeId, ...]:
     return tuple(dict.fromkeys(p.relation for p in spec.query.text if isinstance(p, Read)))
 
 
-def _at_rest(spec: ModelSpec, around: PlanContext) -> dict[NodeId, Node]:
-    return {relation: around.provide(relation, True) for relation in inputs_of(spec)}
+def _at_rest(spec: ModelSpec, context: PlanContext) -> dict[NodeId, Node]:
+    return {relation: context.provide(relation, True) for relation in inputs_of(spec)}
 
 
 def _relations(nodes: dict[NodeId, Node]) -> dict[NodeId, TableInput]:
     return {id_: TableInput(index, node.columns) for index, (id_, node) in enumerate(nodes.items())}
 
 
-def build_maintained(spec: ModelSpec, around: PlanContext, known_traits: KnownTraits) -> BuiltModel:
+def build_maintained(spec: ModelSpec, context: PlanContext, known_traits: KnownTraits) -> BuiltModel:
     """Return a model whose table is kept equal to its SQL."""
-    nodes = _at_rest(spec, around)
+    nodes = _at_rest(spec, context)
     relations = _relations(nodes)
     keys = spec.keys
     changing = changing_call(spec) is not None
     maintenance = replace(in_full(spec.query, relations), changing=changing)
-    diagnostics = [*_diagnostics(spec, around, tuple(nodes), keys)]
+    diagnostics = [*_diagnostics(spec, context, tuple(nodes), keys)]
     if not diagnostics and spec.materialization.refresh != "full":
         try:
             stores_all_rows = not any(check.keeps_out for check in spec.checks)
@@ -279,7 +279,7 @@ def _reads(node: Node) -> Iterator[Node]:
 
 
 def _diagnostics(
-    spec: ModelSpec, around: PlanContext, read: tuple[NodeId, ...], keys: tuple[str, ...]
+    spec: ModelSpec, context: PlanContext, read: tuple[NodeId, ...], keys: tuple[str, ...]
 ) -> Iterator[PlanDiagnostic]:
     def plan_problem(code: str, message: str, remedy: str, option: str) -> PlanDiagnostic:
         return PlanDiagnostic(code, message, remedy, spec.id, option=option)
@@ -309,7 +309,7 @@ def _diagnostics(
     for relation in read:
         if relation.kind == "seed":
             continue
-        store = store_declaration(around.store_of(relation))
+        store = store_declaration(context.store_of(relation))
         if not store.change_feed:
             name = relation.last_name
             message = (

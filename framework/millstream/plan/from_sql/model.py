@@ -71,53 +71,53 @@ from millstream.sql.query import (
 )
 
 
-def build_model(spec: ModelSpec, around: PlanContext, known_traits: KnownTraits) -> BuiltModel:
+def build_model(spec: ModelSpec, context: PlanContext, known_traits: KnownTraits) -> BuiltModel:
     """Return a model over its inputs, with relay topics before steps that need a separate query.
 
     A table over tables reads them row by row where that is right, and else is kept equal to its SQL.
     """
-    if misplaced := misplaced_option(spec, around, known_traits):
-        return replace(_streamed(spec, around, known_traits), diagnostics=[misplaced])
+    if misplaced := misplaced_option(spec, context, known_traits):
+        return replace(_streamed(spec, context, known_traits), diagnostics=[misplaced])
     streamed = None
     if not spec.materialization.refresh:
-        streamed = _streamed(spec, around, known_traits)
-        if not _at_rest(spec, around, known_traits, streamed) and not needs_rows_at_rest(
+        streamed = _streamed(spec, context, known_traits)
+        if not _at_rest(spec, context, known_traits, streamed) and not needs_rows_at_rest(
             spec, streamed.diagnostics
         ):
-            return streamed if streamed.diagnostics else _kept_equal(spec, around, known_traits, streamed)
-    if can_be_maintained(spec, around):
-        return build_maintained(spec, around, known_traits)
-    streamed = streamed or _streamed(spec, around, known_traits)
-    remedy = inputs_as_tables(spec, around, known_traits)
+            return streamed if streamed.diagnostics else _kept_equal(spec, context, known_traits, streamed)
+    if can_be_maintained(spec, context):
+        return build_maintained(spec, context, known_traits)
+    streamed = streamed or _streamed(spec, context, known_traits)
+    remedy = inputs_as_tables(spec, context, known_traits)
     if not remedy:
         return streamed
-    others = inputs_in_motion(spec, around)
+    others = inputs_in_motion(spec, context)
     return replace(streamed, diagnostics=[replace(streamed.diagnostics[0], help=remedy, others=others)])
 
 
-def _at_rest(spec: ModelSpec, around: PlanContext, known_traits: KnownTraits, streamed: BuiltModel) -> bool:
+def _at_rest(spec: ModelSpec, context: PlanContext, known_traits: KnownTraits, streamed: BuiltModel) -> bool:
     """Return whether a table over tables can't follow their changes row by row.
 
     If a seed comes first in FROM, the tables joined to it are only looked up: nothing would arrive.
     """
     static = not streamed.diagnostics and known_traits.of(streamed.root).mode == "static"
-    return (static or changing_call(spec) is not None) and can_be_maintained(spec, around)
+    return (static or changing_call(spec) is not None) and can_be_maintained(spec, context)
 
 
 def _kept_equal(
-    spec: ModelSpec, around: PlanContext, known_traits: KnownTraits, streamed: BuiltModel
+    spec: ModelSpec, context: PlanContext, known_traits: KnownTraits, streamed: BuiltModel
 ) -> BuiltModel:
     """Return a model that runs row by row, with what is wrong if its rows change by themselves."""
-    changing = changing_rows(spec, around, known_traits, streamed.root)
+    changing = changing_rows(spec, context, known_traits, streamed.root)
     return replace(streamed, diagnostics=changing) if changing else streamed
 
 
-def _streamed(spec: ModelSpec, around: PlanContext, known_traits: KnownTraits) -> BuiltModel:
-    builder = ModelBuilder(spec, around, known_traits)
+def _streamed(spec: ModelSpec, context: PlanContext, known_traits: KnownTraits) -> BuiltModel:
+    builder = ModelBuilder(spec, context, known_traits)
     root = builder.build_with_keys()
     if not builder.cuts:
         return BuiltModel(root, builder.diagnostics, (), tuple(builder.stateful_steps))
-    again = ModelBuilder(spec, around, known_traits, builder.behind_cuts())
+    again = ModelBuilder(spec, context, known_traits, builder.behind_cuts())
     root = again.build_with_keys()
     for cut in again.cuts:
         again.refuse(cut)
@@ -132,10 +132,14 @@ class ModelBuilder:
     """Builds one model; `problems` are errors, `cuts` are steps that can't share a query."""
 
     def __init__(
-        self, spec: ModelSpec, around: PlanContext, known_traits: KnownTraits, relays: Collection[NodeId] = ()
+        self,
+        spec: ModelSpec,
+        context: PlanContext,
+        known_traits: KnownTraits,
+        relays: Collection[NodeId] = (),
     ) -> None:
         self.spec = spec
-        self.around = around
+        self.around = context
         self.traits = known_traits
         self.ctes: dict[str, Node] = {}
         self.diagnostics: list[PlanDiagnostic] = []

@@ -38,8 +38,8 @@ def rows_at_rest(spec: ModelSpec, node: Maintained) -> Node | None:
     if not _is_whole(query, _text(spec)):
         return None
     inputs = dict(zip(inputs_of(spec), inputs_at_rest(node), strict=True))
-    around = PlanContext(lambda relation, _: inputs[relation], lambda _: True, lambda _: False)
-    builder = ModelBuilder(replace(spec, query=replace(query, forms=())), around, KnownTraits())
+    context = PlanContext(lambda relation, _: inputs[relation], lambda _: True, lambda _: False)
+    builder = ModelBuilder(replace(spec, query=replace(query, forms=())), context, KnownTraits())
     root = builder.build()
     return None if builder.diagnostics or builder.cuts else root
 

@@ -184,20 +184,18 @@ def read_records(
     topic_reads.read_ranges(session, source, options, ranges, history_of(session, source, project, admin))
 
 
-def history_of(
-    session: SparkSession, source: TopicRead, project: Project, admin: Admin
-) -> HistoryRead | None:
+def history_of(session: SparkSession, read: TopicRead, project: Project, admin: Admin) -> HistoryRead | None:
     """Return the history of a topic as a query that starts now would read it."""
-    topic = project.topic(source.relation)
+    topic = project.topic(read.relation)
     if topic is None or topic.history is None:
         return None
-    ends = {source.stream: end_of_history(session, project, topic, admin)}
-    return HistoryReads(ends).of(project, source)
+    ends = {read.stream: end_of_history(session, project, topic, admin)}
+    return HistoryReads(ends).of(project, read)
 
 
-def first_shown(source: TopicRead, bounds: OffsetBounds, newest: int) -> int:
+def first_shown(read: TopicRead, bounds: OffsetBounds, newest: int) -> int:
     """Return the offset of the first of a partition's newest records; older ones can be in a history."""
-    return max(0 if source.history else bounds.first, bounds.end - newest)
+    return max(0 if read.history else bounds.first, bounds.end - newest)
 
 
 def _at_rest(session: SparkSession, read: StaticRead, question: SampleRequest) -> None:

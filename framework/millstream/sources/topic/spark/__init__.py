@@ -41,7 +41,7 @@ class EarlierRecords(Protocol):
 
 def read_stream(
     session: SparkSession,
-    source: TopicRead,
+    read: TopicRead,
     options: Mapping[str, str],
     trigger: Mapping[str, Any],
     host: Host | None = None,
@@ -52,10 +52,10 @@ def read_stream(
 
     `timed` observes when the oldest record of a batch arrived.
     """
-    without = BATCH_LIMITS if source.reads_all else limits_without_effect(trigger)
+    without = BATCH_LIMITS if read.reads_all else limits_without_effect(trigger)
     options = {name: value for name, value in options.items() if name not in without}
-    headers = source.headers or (host is not None and host.headers)
-    reader = session.readStream.options(**options).option("subscribe", ",".join(source.topics))
+    headers = read.headers or (host is not None and host.headers)
+    reader = session.readStream.options(**options).option("subscribe", ",".join(read.topics))
     reader = reader.option("includeHeaders", str(headers).lower())
     stream = reader.format("kafka").load() if host is None else host.load(session, reader, headers=headers)
     if timed:
@@ -63,32 +63,30 @@ def read_stream(
         # Spark sets the time of a batch once, when it begins.
         age = f.unix_millis(f.current_timestamp()) - f.unix_millis("timestamp")
         ages = [] if "realTime" in trigger else [f.call_function("ages", age).alias("ages")]
-        stream = stream.observe(f"{OLDEST}{source.relation}", oldest, *ages)
-    stream.createOrReplaceTempView(source.view)
+        stream = stream.observe(f"{OLDEST}{read.relation}", oldest, *ages)
+    stream.createOrReplaceTempView(read.view)
 
 
 def read_ranges(
     session: SparkSession,
-    source: TopicRead,
+    read: TopicRead,
     options: Mapping[str, str],
     ranges: Mapping[str, Ranges],
     history: EarlierRecords | None = None,
 ) -> None:
     """Read the records of topics between two offsets of each partition, as a batch."""
-    parts = ranges if history is None else {source.stream: history.in_topic(ranges[source.stream])}
+    parts = ranges if history is None else {read.stream: history.in_topic(ranges[read.stream])}
     batch_options = {
         name: v for name, v in options.items() if not name.startswith(("starting", *BATCH_LIMITS))
     }
-    starts, stops = ({t: {n: ends[i] for n, ends in parts[t].items()} for t in source.topics} for i in (0, 1))
+    starts, stops = ({t: {n: ends[i] for n, ends in parts[t].items()} for t in read.topics} for i in (0, 1))
     batch_options |= {"startingOffsets": offsets_of(starts), "endingOffsets": offsets_of(stops)}
-    reader = (
-        session.read.format("kafka").options(**batch_options).option("subscribe", ",".join(source.topics))
-    )
-    reader = reader.option("includeHeaders", str(source.headers).lower())
+    reader = session.read.format("kafka").options(**batch_options).option("subscribe", ",".join(read.topics))
+    reader = reader.option("includeHeaders", str(read.headers).lower())
     records = reader.load()
     if history is not None:
-        records = history.between(session, records, ranges[source.stream])
-    records.createOrReplaceTempView(source.view)
+        records = history.between(session, records, ranges[read.stream])
+    records.createOrReplaceTempView(read.view)
 
 
 def offsets_of(topics: Mapping[str, Mapping[int, int]]) -> str:
