@@ -12,7 +12,8 @@ from support.temporal import JOINED, START, TOPICS, Traffic
 from millstream.core.node_id import NodeId
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
-from millstream.runner.samples.compute import SampleRequest, compute_rows, with_ancestors
+from millstream.queries.topology import with_ancestors
+from millstream.runner.samples.compute import SampleRequest, compute_rows
 from millstream.runner.samples.states import StateReader
 from millstream.stores.files import LocalFiles
 

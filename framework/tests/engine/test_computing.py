@@ -7,7 +7,8 @@ from millstream.core.errors import MillstreamError
 from millstream.core.node_id import NodeId
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
-from millstream.runner.samples.compute import SampleRequest, compute_rows, with_ancestors
+from millstream.queries.topology import with_ancestors
+from millstream.runner.samples.compute import SampleRequest, compute_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 

@@ -22,8 +22,9 @@ from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import Cluster
 from millstream.ops.lag import topic_lags
 from millstream.project.folders import checkpoints_of
+from millstream.queries.topology import with_ancestors
 from millstream.runner.commands.up_to_date import results_if_up_to_date
-from millstream.runner.samples.compute import SampleRequest, compute_rows, with_ancestors
+from millstream.runner.samples.compute import SampleRequest, compute_rows
 
 pytestmark = SPARK_WARNINGS
 

@@ -24,7 +24,8 @@ from millstream.kafka.cluster import Cluster
 from millstream.kafka.registry.settings import RegistryAddress
 from millstream.project.pins import Subject, encode_subject, version_of
 from millstream.project.secrets import Secret
-from millstream.runner.samples.compute import SampleRequest, compute_rows, with_ancestors
+from millstream.queries.topology import with_ancestors
+from millstream.runner.samples.compute import SampleRequest, compute_rows
 from millstream.testing.session import TestSession
 
 pytestmark = [needs_java, SPARK_WARNINGS]
