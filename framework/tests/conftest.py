@@ -80,6 +80,17 @@ def pytest_terminal_summary(terminalreporter):
 
 
 @pytest.fixture(scope="session")
+def catalog(tmp_path_factory):
+    """A REST catalog of Iceberg tables, of which each test uses a namespace."""
+    from support.rest_catalog import RestCatalog, rest_catalog
+
+    folder = tmp_path_factory.mktemp("catalog") / "warehouse"
+    folder.mkdir()
+    with rest_catalog(folder) as uri:
+        yield RestCatalog(uri)
+
+
+@pytest.fixture(scope="session")
 def first_spark(tmp_path_factory):
     """Return the session that starts the JVM; it holds no views and no settings of any test."""
     from millstream.engine.spark.class_archive import class_archives

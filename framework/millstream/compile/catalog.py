@@ -259,7 +259,9 @@ def table_locations(target: Target) -> dict[str, str]:
     settings: Mapping[str, Any] = target.settings.get("tables") or {}
     digests: dict[str, str] = {}
     for store in configured_stores(settings):
-        address = repr([_text(settings.get(key)) for key in store_declaration(store).location])
+        declared = store_declaration(store)
+        options = [*declared.location, *(key for key in declared.in_catalog if settings.get(key))]
+        address = repr([_text(settings.get(key)) for key in options])
         digests[store] = f"{store} {blake2b(address.encode(), digest_size=8).hexdigest()}"
     default = _text(settings.get("store")) or DEFAULT
     return digests | {"": digests.get(default, default)}

@@ -293,15 +293,19 @@ def _check(reader: ShapeReader, shape: TargetShape) -> None:
     tables = shape.tables
     if isinstance(tables, TablesShape):
         store = store_declaration(tables.store)
-        for key, example in store.required.items():
+        in_catalog = any(getattr(tables, key) for key in store.in_catalog)
+        for key, example in (store.in_catalog if in_catalog else store.required).items():
             if not getattr(tables, key):
                 message = f"tables in {store.title} need '{key}'"
-                report(tables, "store", "MS108", message, f"add {key}: {example}")
+                others = " and ".join(f"{name}: {text}" for name, text in store.in_catalog.items())
+                alternative = f", or {others}" if others and not in_catalog else ""
+                report(tables, "store", "MS108", message, f"add {key}: {example}{alternative}")
+        for key, message, remedy in _wrong_catalogs(shape, tables):
+            report(tables, key, "MS107", message, remedy)
         for key, path, example in _remote_folders(tables):
             message = f"'{key}' must be a folder, and '{path}' is an address"
-            report(
-                tables, key, "MS107", message, f"write a folder that all of Spark's machines have: {example}"
-            )
+            remedy = f"write a folder that all of Spark's machines have: {example}"
+            report(tables, key, "MS107", message, remedy)
 
 
 def _remote_folders(tables: TablesShape) -> Iterator[tuple[str, str, str]]:
@@ -311,6 +315,25 @@ def _remote_folders(tables: TablesShape) -> Iterator[tuple[str, str, str]]:
             path = getattr(tables, key)
             if isinstance(path, str) and local_path(path) is None:
                 yield key, path, example
+
+
+def _wrong_catalogs(shape: TargetShape, tables: TablesShape) -> Iterator[tuple[str, str, str]]:
+    """Yield the options that name a catalog which can't have a store's tables, why, and the remedy."""
+    for store in map(store_declaration, STORES):
+        named = next(iter(store.in_catalog), "")
+        name: Any = getattr(tables, named) if named else None
+        if name is None or isinstance(name, Placeholder):
+            continue
+        name = _revealed(name)
+        for key in store.required:
+            if getattr(tables, key):
+                yield key, f"'{named}' already says where tables are", f"remove {key} or {named}"
+        if name not in shape.catalogs:
+            hint = did_you_mean(name, list(shape.catalogs), "add it to `catalogs` of the target")
+            yield named, f"the target has no catalog '{name}'", hint
+        elif (kind := shape.catalogs[name].get("type")) != "rest":
+            message = f"tables can be stored in a REST catalog, and '{name}' is of type {kind}"
+            yield named, message, f"name a catalog of type: rest, or set {next(iter(store.required))} instead"
 
 
 def _contradictions(shape: TargetShape) -> Iterator[tuple[Shape, str, LoginConflict]]:

@@ -187,9 +187,7 @@ class TargetShape(Shape):
     tables: TablesShape | None = None
     catalogs: Annotated[
         dict[str, dict[str, Any]],
-        describe_key(
-            "catalogs of Iceberg tables that are sources, by name: their properties, such as type and uri"
-        ),
+        describe_key("catalogs of Iceberg tables, by name: their properties, such as type and uri"),
     ] = {}
     checkpoints: Annotated[str | None, describe_key("where checkpoints are kept")] = None
     trigger: Annotated[

@@ -17,6 +17,8 @@ class StoreDeclaration(Struct, frozen=True):
     """Keys of `tables:` in profiles.yml. All stores share that mapping, so each key belongs to one store."""
     required: Mapping[str, str] = {}
     """Options without which a target can't use the store, each with an example."""
+    in_catalog: Mapping[str, str] = {}
+    """Instead of the required options: one that names a catalog of the target, and others, with examples."""
     location: tuple[str, ...] = ()
     """The options that say where tables are."""
     in_folder: bool = False

@@ -30,13 +30,16 @@ class LocalTables(Protocol):
 
     @property
     def folder(self) -> str:
-        """The folder with all tables, on any file system; empty for a database."""
+        """The folder with all tables, on any file system; empty for a database or a catalog."""
+
+    def in_catalog(self, relation: NodeId, /) -> tuple[str, str] | None:
+        """Return the catalog in which a table is written, and its name there; None if it is in none."""
 
     def names(self) -> list[str]:
-        """Return the names of all tables of an environment in a database."""
+        """Return the names of all tables of an environment that are not in a folder."""
 
     def drop_all(self) -> None:
-        """Drop all tables of an environment in a database."""
+        """Drop all tables of an environment that are not in a folder."""
 
     def is_read(self, relation: NodeId, offsets: Sequence[Mapping[str, Any]], /) -> bool:
         """Whether a query has read all changes of a table; False if that is unknown.
@@ -66,8 +69,12 @@ def store_of(relation: NodeId, model_store: str | None, target: Target) -> str:
     message = (
         f"the table '{name}' is stored in {declared.title}, which target '{target.name}' does not configure"
     )
-    needed = ", ".join(f"{key}: {example}" for key, example in declared.required.items())
-    remedy = f"add tables: {{{needed}, …}} to the target, or remove store: {store}"
+    needed = " or ".join(
+        "{" + ", ".join(f"{key}: {example}" for key, example in options.items()) + ", …}"
+        for options in (declared.required, declared.in_catalog)
+        if options
+    )
+    remedy = f"add tables: {needed} to the target, or remove store: {store}"
     raise MillstreamError(Diagnostic("MS841", message, target.location, remedy))
 
 

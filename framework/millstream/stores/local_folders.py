@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
+from millstream.core.node_id import NodeId
 from millstream.project.folders import is_outside
 from millstream.stores.folders import TableFolder
 from millstream.stores.tables.relations import StoredRelation
@@ -17,10 +19,15 @@ class LocalFolders(Struct, frozen=True):
     """What these stores have in common of the port `LocalTables`."""
 
     tables: TableFolder
+    settings: dict[str, Any]
+    """Those of the target."""
 
     @property
     def folder(self) -> str:
         return self.tables.path
+
+    def in_catalog(self, _relation: NodeId) -> None:
+        return None
 
     def names(self) -> list[str]:
         raise NotImplementedError("tables are folders")

@@ -41,7 +41,18 @@ def store_declaration(store: str) -> StoreDeclaration:
 
 def configured_stores(settings: Mapping[str, Any]) -> list[str]:
     """Return the stores that a target can use; `settings` are its `tables:`."""
-    return [store for store in STORES if all(settings.get(key) for key in store_declaration(store).required)]
+    return [store for store in STORES if _is_configured(store_declaration(store), settings)]
+
+
+def _is_configured(declared: StoreDeclaration, settings: Mapping[str, Any]) -> bool:
+    options = (declared.required, *((declared.in_catalog,) if declared.in_catalog else ()))
+    return any(all(settings.get(key) for key in keys) for keys in options)
+
+
+def catalogs_of_stores(settings: Mapping[str, Any]) -> list[Any]:
+    """Return the catalogs that `tables:` of a target name."""
+    options = (next(iter(store_declaration(store).in_catalog), "") for store in STORES)
+    return [settings[option] for option in options if settings.get(option)]
 
 
 def choices_with_change_feed() -> str:

@@ -1,9 +1,15 @@
 """What models in Iceberg can and can't do is known before anything runs."""
 
+import re
+from textwrap import indent
+
 import pytest
+from example.generated import ROOT
 from support.sql_plans import project
 
 from millstream.compile import compile_project
+from millstream.engine.spark.jars import features_of
+from millstream.project.values import Target
 
 PROFILES = """
 shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded, tables: {iceberg_path: lake}}}}
@@ -52,3 +58,56 @@ def test_a_table_over_a_table_in_iceberg_is_refused(tmp_path):
     sql = "{{ config(materialized='table', unique_key='events') }} select events, count(*) as users from {{ ref('totals') }} group by events"
     codes = [diagnostic.code for diagnostic in diagnostics(tmp_path, totals=TOTALS, spread=sql)]
     assert codes == ["MS545"]
+
+
+CATALOG = PROFILES.replace(
+    "{iceberg_path: lake}",
+    "{store: iceberg, iceberg_catalog: lake, iceberg_namespace: shop}, "
+    'catalogs: {lake: {type: rest, uri: "http://127.0.0.1:1"}}',
+)
+"""A target whose tables are in a catalog, which compiling does not need."""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "code", "message", "remedy"),
+    [
+        ("{store: iceberg}, ", "{store: iceberg, iceberg_catalog: lake, iceberg_namespace: shop}, ", "MS108",
+         "tables in Iceberg need 'iceberg_path'",
+         "add iceberg_path: s3a://lake/tables, or iceberg_catalog: lake and iceberg_namespace: shop"),
+        ("iceberg_catalog: lake}, ", "iceberg_catalog: lake, iceberg_namespace: shop}, ", "MS108",
+         "tables in Iceberg need 'iceberg_namespace'", "add iceberg_namespace: shop"),
+        ("iceberg_catalog: lakes, ", "iceberg_catalog: lake, ", "MS107",
+         "the target has no catalog 'lakes'", "did you mean 'lake'?"),
+        ("iceberg_path: lake, iceberg_catalog", "iceberg_catalog", "MS107",
+         "'iceberg_catalog' already says where tables are", "remove iceberg_path or iceberg_catalog"),
+        ("type: sql,", "type: rest,", "MS107",
+         "tables can be stored in a REST catalog, and 'lake' is of type sql",
+         "name a catalog of type: rest, or set iceberg_path instead"),
+    ],
+)  # fmt: skip
+def test_a_catalog_is_named_as_it_is_declared(tmp_path, wrong, right, code, message, remedy):
+    raw = f"{{{{ config(materialized='table') }}}} select user_id, at from {EVENTS}"
+    assert right in CATALOG
+    (diagnostic,) = diagnostics(tmp_path, CATALOG.replace(right, wrong), raw=raw)
+    assert (diagnostic.code, diagnostic.message, diagnostic.help) == (code, message, remedy)
+    assert (diagnostic.location.path, diagnostic.location.line) == ("profiles.yml", 2)
+    assert diagnostics(tmp_path, CATALOG, raw=raw) == ()
+
+
+def test_only_a_catalog_in_s3_needs_its_client():
+    def features(properties):
+        tables = {"store": "iceberg", "iceberg_catalog": "lake", "iceberg_namespace": "shop"}
+        return features_of(Target("shop", "local", {"tables": tables, "catalogs": {"lake": properties}}))
+
+    assert features({"uri": "http://lake"}) == ("kafka", "delta", "iceberg")
+    assert "s3" in features({"uri": "http://lake", "warehouse": "s3://lake/tables"})
+    assert "s3" in features({"uri": "http://lake", "warehouse": "shop", "s3.region": "eu-central-1"})
+
+
+def test_the_target_of_the_page_is_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("LAKE_CREDENTIAL", "shop:swordfish")
+    page = (ROOT / "docs/lake.md").read_text()
+    (target,) = re.findall(r"```yaml\n([^`]*iceberg_catalog[^`]*)```", page)
+    profiles = "shop:\n  target: local\n  outputs:\n    local:\n      kafka: embedded\n"
+    raw = f"{{{{ config(materialized='table') }}}} select user_id, at from {EVENTS}"
+    assert diagnostics(tmp_path, profiles + indent(target, "      "), raw=raw) == ()

@@ -1,4 +1,6 @@
-"""Runs that append many rows to tables in Delta and Parquet, killed during batches: each row is stored once, or deleted on request.
+"""Runs that append many rows to tables in Delta, Parquet and an Iceberg catalog, killed during batches.
+
+Each row is stored once, or deleted on request.
 
 `MILLSTREAM_APPENDED=10000000 MILLSTREAM_APPEND_KILLS=20 uv run pytest -m long framework/tests/crash/test_appends_killed.py`
 is a longer run, of ten million rows.
@@ -24,7 +26,7 @@ SEED = int(os.environ.get("MILLSTREAM_SEED", "1"))
 FILES = 3
 """Files that are there when a run starts; each is a batch."""
 CUSTOMERS = 1_000
-PROFILES = 'shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded, trigger: 100 milliseconds, tables: {parquet_path: lake}}}}\n'
+PROFILES = 'shop: {target: local, outputs: {local: {master: "local[2]", kafka: embedded, trigger: 100 milliseconds, tables: TABLES}}}\n'
 SOURCE = """
 sources:
   - name: lake
@@ -43,14 +45,22 @@ EVENTS = "{{ source('lake', 'events') }}"
 MODELS = {
     "filed": f"{{{{ config(materialized='table', store='parquet', partition_by='day') }}}} select *, cast(at as date) as day from {EVENTS}",
     "appended": f"{{{{ config(materialized='table', partition_by='day') }}}} select *, cast(at as date) as day from {EVENTS}",
+    "in_catalog": f"{{{{ config(materialized='table', store='iceberg', partition_by='day') }}}} select *, cast(at as date) as day from {EVENTS}",
+    "newest_in_catalog": "{{ config(materialized='table', store='iceberg', unique_key='customer') }} "
+    f"select customer, max(id) as id, count(*) as events from {EVENTS} group by customer",
+    "forgetting_in_catalog": "{{ config(materialized='table', store='iceberg', order_by='at', delete_when='erased', delete_by='customer') }} "
+    f"select id, customer, erased, at from {EVENTS}",
     "forgetting": "{{ config(materialized='table', order_by='at', delete_when='erased', delete_by='customer') }} "
     f"select id, customer, erased, at from {EVENTS}",
 }
 
 
-def test_each_row_is_stored_once_or_deleted(durable_shop):
+def test_each_row_is_stored_once_or_deleted(durable_shop, catalog):
     shop, dice, numbers = durable_shop, random.Random(SEED), np.random.default_rng(SEED)
-    shop.write("profiles.yml", PROFILES)
+    namespace = catalog.new_namespace()
+    shop.write(
+        "profiles.yml", PROFILES.replace("TABLES", catalog.settings(namespace, "parquet_path: lake, "))
+    )
     shop.write("models/sources.yml", SOURCE)
     for name, sql in MODELS.items():
         shop.model(name, sql)
@@ -68,6 +78,14 @@ def test_each_row_is_stored_once_or_deleted(durable_shop):
     assert np.array_equal(stored_ids(shop, "appended"), np.arange(len(events)))
     assert sorted(row["id"] for row in parquet_rows(shop.root, "filed")) == list(range(len(events)))
     assert np.array_equal(stored_ids(shop, "forgetting"), remaining_ids(events))
+    in_catalog = {name: catalog.rows(namespace, name) for name in MODELS if name.endswith("in_catalog")}
+    ids = {name: sorted(row["id"] for row in rows) for name, rows in in_catalog.items()}
+    assert ids["in_catalog"] == list(range(len(events)))
+    assert ids["forgetting_in_catalog"] == remaining_ids(events).tolist()
+    newest = events.group_by("customer").aggregate([("id", "max"), ("id", "count")]).to_pylist()
+    assert sorted(
+        (row["customer"], row["id"], row["events"]) for row in in_catalog["newest_in_catalog"]
+    ) == sorted((row["customer"], row["id_max"], row["id_count"]) for row in newest)
 
 
 def add_file(shop, number, numbers):

@@ -13,7 +13,7 @@ from support.histories import START, append_history, forget, history_table, row,
 from support.iceberg_tables import create, profiles
 from support.protobufs import messages_of
 from support.runs import built, create_topics, headers, received, send, table_rows
-from support.shops import Shop
+from support.shops import PROFILES, Shop
 from support.spark import SPARK_WARNINGS
 
 from millstream.core.errors import MillstreamError
@@ -132,6 +132,30 @@ def test_a_table_of_the_project_is_the_history_of_its_topic(shop, first_spark):
     )
     good_build(shop, first_spark, intent=FullRefresh(), models=["model.totals", "model.again"])
     assert stored_totals(shop) == totals_of(live, more=1)
+
+
+@pytest.mark.long
+def test_a_table_that_the_project_stores_in_a_catalog_is_the_history(shop, first_spark, catalog):
+    namespace = catalog.new_namespace()
+    options = catalog.settings(namespace)
+    shop.write("profiles.yml", PROFILES.replace("kafka: embedded", f"kafka: embedded, tables: {options}"))
+    shop.write("models/raw.yml", LIVE)
+    shop.model("raw", RAW.replace("'table'", "'table', store='iceberg'"))
+    send_events(shop, *range(40))
+    good_build(shop, first_spark)
+    forget(shop, 40)
+    send_events(shop, *range(40, 50))
+    shop.source(history=f"{{iceberg_table: {namespace}.raw, catalog: lake}}", on_bad_record="dead_letter")
+    shop.model("totals", TOTALS)
+    good_build(shop, first_spark)
+    assert stored_totals(shop) == totals_of(range(50))
+    with pytest.raises(MillstreamError) as raised:
+        built(shop.root, first_spark, intent=FullRefresh())
+    (diagnostic,) = raised.value.diagnostics
+    assert diagnostic.code == "MS646"
+    assert "--full-refresh would remove them" in diagnostic.message
+    good_build(shop, first_spark, intent=FullRefresh(), models=["model.totals"])
+    assert stored_totals(shop) == totals_of(range(50))
 
 
 @pytest.mark.long

@@ -1,6 +1,7 @@
 """A range of an append-only table is computed again: its rows are replaced, once, and all others stay."""
 
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from deltalake import DeltaTable
@@ -30,29 +31,44 @@ HOURS = (
 class Stored:
     """The table `raw` of a store, as other programs see it."""
 
-    def __init__(self, store, root, postgres):
-        self.store, self.root, self.postgres = store, root, postgres
+    def __init__(self, kind, root, stored_in):
+        """`stored_in` is the schema of a database, or a catalog and its namespace."""
+        self.kind, self.store, self.root, self.stored_in = (
+            kind,
+            "iceberg" if kind == "catalog" else kind,
+            root,
+            stored_in,
+        )
 
     def rows(self):
-        if self.store == "postgres":
-            return sorted(postgres_program.rows(self.postgres, "select id, doubled from raw"))
-        rows = table_rows(self.root, "model.raw") if self.store == "delta" else iceberg_rows(self.root, "raw")
+        match self.kind:
+            case "postgres":
+                return sorted(postgres_program.rows(self.stored_in, "select id, doubled from raw"))
+            case "delta":
+                rows = table_rows(self.root, "model.raw")
+            case "iceberg":
+                rows = iceberg_rows(self.root, "raw")
+            case "catalog":
+                catalog, namespace = self.stored_in
+                rows = catalog.rows(namespace, "raw")
         return sorted((row["id"], row["doubled"]) for row in rows)
 
     def files(self):
         """Return the files of each day, with the times at which they were written."""
-        match self.store:
+        match self.kind:
             case "delta":
                 folder = self.root / ".millstream/local/tables/raw"
                 paths = [
                     folder / path
                     for path in DeltaTable(str(folder)).get_add_actions(flatten=True)["path"].to_pylist()
                 ]
-            case "iceberg":
-                table = StaticTable.from_metadata(str(self.root / "lake/raw"))
-                paths = [
-                    Path(task.file.file_path.removeprefix("file:")) for task in table.scan().plan_files()
-                ]
+            case "iceberg" | "catalog":
+                if self.kind == "catalog":
+                    catalog, namespace = self.stored_in
+                    table = catalog.client.load_table((namespace, "raw"))
+                else:
+                    table = StaticTable.from_metadata(str(self.root / "lake/raw"))
+                paths = [Path(urlsplit(task.file.file_path).path) for task in table.scan().plan_files()]
             case "postgres":
                 return {}
         return {str(path): path.stat().st_mtime_ns for path in paths}
@@ -62,18 +78,23 @@ class Stored:
     params=[
         "delta",
         pytest.param("iceberg", marks=pytest.mark.long),
+        pytest.param("catalog", marks=pytest.mark.long),
         pytest.param("postgres", marks=pytest.mark.long),
     ]
 )
 def stored(request, shop, monkeypatch):
-    options, database = "iceberg_path: lake", None
+    options, stored_in = "{iceberg_path: lake}", None
+    if request.param == "catalog":
+        catalog = request.getfixturevalue("catalog")
+        stored_in = (catalog, catalog.new_namespace())
+        options = catalog.settings(stored_in[1])
     if request.param == "postgres":
-        database = request.getfixturevalue("postgres")
+        stored_in = database = request.getfixturevalue("postgres")
         monkeypatch.setenv("DATABASE_PASSWORD", postgres_program.PASSWORD)
         password = "\"{{ env_var('DATABASE_PASSWORD') }}\""
-        options = f'url: "{database.url}", username: {database.username}, database_schema: {database.schema}, password: {password}'
-    shop.write("profiles.yml", PROFILES.replace("kafka: embedded", f"kafka: embedded, tables: {{{options}}}"))
-    return Stored(request.param, shop.root, database)
+        options = f'{{url: "{database.url}", username: {database.username}, database_schema: {database.schema}, password: {password}}}'
+    shop.write("profiles.yml", PROFILES.replace("kafka: embedded", f"kafka: embedded, tables: {options}"))
+    return Stored(request.param, shop.root, stored_in)
 
 
 def test_one_day_is_computed_again_and_the_other_days_stay(shop, first_spark, stored):

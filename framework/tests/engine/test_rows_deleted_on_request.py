@@ -20,18 +20,30 @@ def record(user, number, minute, kind="x"):
     return (user, {"id": number, "kind": kind, "value": 1.0, "at": f"2026-01-01T00:{minute:02}:00Z"})
 
 
-@pytest.mark.parametrize("store", ["delta", pytest.param("iceberg", marks=pytest.mark.long)])
-def test_rows_of_a_customer_are_deleted_and_late_ones_stay_out(shop, first_spark, store):
-    shop.write(
-        "profiles.yml", PROFILES.replace("kafka: embedded", "kafka: embedded, tables: {iceberg_path: lake}")
-    )
-    shop.model("raw", RAW.replace("STORE", store))
+KINDS = ["delta", *(pytest.param(kind, marks=pytest.mark.long) for kind in ("iceberg", "catalog"))]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_of_a_customer_are_deleted_and_late_ones_stay_out(shop, first_spark, kind, request):
+    options = "{iceberg_path: lake}"
+    if kind == "catalog":
+        catalog = request.getfixturevalue("catalog")
+        namespace = catalog.new_namespace()
+        options = catalog.settings(namespace)
+    shop.write("profiles.yml", PROFILES.replace("kafka: embedded", f"kafka: embedded, tables: {options}"))
+    shop.model("raw", RAW.replace("STORE", "delta" if kind == "delta" else "iceberg"))
 
     def after(*records, **how):
         shop.send(*records)
         _, events = built(shop.root, first_spark, **how)
         assert errors(events) == []
-        stored = table_rows(shop.root, "model.raw") if store == "delta" else iceberg_rows(shop.root, "raw")
+        match kind:
+            case "delta":
+                stored = table_rows(shop.root, "model.raw")
+            case "iceberg":
+                stored = iceberg_rows(shop.root, "raw")
+            case "catalog":
+                stored = catalog.rows(namespace, "raw")
         return sorted((row["user"], row["id"]) for row in stored)
 
     first = [("ann", 1), ("ann", 1), ("bob", 2)]

@@ -1,5 +1,7 @@
 """Whatever works for tables works in every store: by key, append-only, and over other tables.
 
+Tables in Iceberg are in folders, or in a REST catalog.
+
 Runs that are killed are in `crash/test_crash.py` and `crash/test_appends_killed.py`, also for each store.
 """
 
@@ -57,10 +59,17 @@ def in_database(fixture, of):
     return tables
 
 
+def in_catalog(request):
+    """Return `tables:` of a profile, and the catalog that it names."""
+    catalog = request.getfixturevalue("catalog")
+    return catalog.settings(catalog.new_namespace(), "store: iceberg, ", after="\n          ")
+
+
 MATRIX = Matrix(
     {
         "delta": lambda _: "{store: delta}",
         "iceberg": lambda _: "{store: iceberg, iceberg_path: lake}",
+        "catalog": in_catalog,
         "parquet": lambda _: "{store: parquet, parquet_path: lake}",
         "postgres": in_database("postgres", of_postgres),
         "mysql": in_database("mariadb", of_mysql),
@@ -143,7 +152,7 @@ def lake(shop, kind, request):
 
 def test_each_cell_is_run_for_each_store():
     MATRIX.check()
-    assert set(MATRIX.kinds) == set(STORES)
+    assert set(MATRIX.kinds) == {*STORES, "catalog"}
 
 
 @MATRIX.cell("compile")

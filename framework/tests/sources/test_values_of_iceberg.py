@@ -18,7 +18,8 @@ from millstream.sources.iceberg.snapshots import (
     newest,
 )
 from millstream.sources.iceberg.spark.reader import DELETED, POSITION, TableRead, data_source
-from millstream.stores.iceberg.spark.table import iceberg, open_table
+from millstream.stores.iceberg.spark.address import InFolder
+from millstream.stores.iceberg.spark.table import iceberg
 
 pytestmark = SPARK_WARNINGS
 
@@ -37,7 +38,7 @@ def end(events):
 
 def delete(events, name, values, **column):
     """Let a file of deleted rows be in the table: positions in its data file, or values of a column."""
-    table = open_table(events.spark, str(events.path))
+    table = InFolder(events.spark, str(events.path)).load()
     file = events.path / "data" / name
     columns = {
         column_name: pa.field(column_name, type_, metadata={"PARQUET:field_id": id_})

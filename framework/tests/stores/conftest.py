@@ -14,7 +14,7 @@ from millstream.core.types import BIGINT, STRING
 from millstream.project.values import DeclaredColumn, Seed, Target
 from millstream.stores.delta.folder import delta_folder
 from millstream.stores.query import StoredProject
-from millstream.stores.registry import STORES, store_declaration
+from millstream.stores.registry import STORES
 from millstream.stores.tables.relations import StoredRelation
 
 TOTALS = pa.table(
@@ -88,13 +88,23 @@ def parquet_settings():
     return {"parquet_path": "lake"}
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture
+def catalog_settings(catalog):
+    options = {"store": "iceberg", "iceberg_catalog": "lake", "iceberg_namespace": catalog.new_namespace()}
+    return options | {"catalogs": {"lake": {"type": "rest", "uri": catalog.uri}}}
+
+
+KINDS = (*STORES, "catalog")
+"""The stores; Iceberg's tables are in folders, or in a catalog."""
+
+
+@pytest.fixture(params=KINDS)
 def store(request, spark, tmp_path):
     """Return a table of a store; the store's settings are those of its fixture."""
     return store_of(request, spark, tmp_path)
 
 
-@pytest.fixture(params=[name for name in STORES if not store_declaration(name).appends_only])
+@pytest.fixture(params=[name for name in KINDS if name != "parquet"])
 def keyed_store(request, spark, tmp_path):
     """Return a table with a key."""
     return store_of(request, spark, tmp_path)

@@ -9,8 +9,8 @@ from support.iceberg_events import NAME, NOON, NULLS, ROW, TYPES, Events
 from support.spark import SPARK_WARNINGS
 
 from millstream.stores.file_sizes import EVERY
+from millstream.stores.iceberg.spark.address import InFolder
 from millstream.stores.iceberg.spark.files import write_files
-from millstream.stores.iceberg.spark.table import open_table
 
 pytestmark = SPARK_WARNINGS
 
@@ -138,7 +138,7 @@ def test_rows_that_are_too_old_go_with_whole_or_rewritten_files(spark, tmp_path)
 def test_files_without_rows_are_not_committed(spark, tmp_path):
     events = Events(spark, tmp_path)
     events.batch(0)
-    assert write_files(events.frame(), open_table(spark, str(events.path)), "none") == []
+    assert write_files(events.frame(), InFolder(spark, str(events.path)).load(), "none") == []
     assert not events.tables.has_rows(events.table)
     assert events.read() == []
     events.batch(0, ROW)

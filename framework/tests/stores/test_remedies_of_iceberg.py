@@ -9,7 +9,8 @@ from support.sql_plans import project
 
 from millstream.compile import compile_project
 from millstream.core.errors import MillstreamError
-from millstream.stores.iceberg.spark.table import iceberg, open_table
+from millstream.stores.iceberg.spark.address import InFolder
+from millstream.stores.iceberg.spark.table import iceberg
 from millstream.stores.local import local_tables
 
 pytestmark = SPARK_WARNINGS
@@ -20,7 +21,7 @@ def test_rows_that_another_program_marked_as_deleted_are_read_after_their_files_
 ):
     events = Events(spark, tmp_path)
     events.batch(0, ROW)
-    table = open_table(spark, str(events.path))
+    table = InFolder(spark, str(events.path)).load()
     marked = iceberg(spark).FileMetadata.deleteFileBuilder(table.spec()).ofPositionDeletes()
     marked = marked.withPath(f"{events.path}/data/d.parquet").withFormat("PARQUET")
     marked = marked.withFileSizeInBytes(9).withRecordCount(1).build()

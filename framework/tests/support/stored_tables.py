@@ -34,7 +34,8 @@ class Store:
     """The table `latest` of a store. It is written with Spark and read without."""
 
     def __init__(self, spark, root, message):
-        target = Target("shop", "local", {"tables": message})
+        tables = {key: value for key, value in message.items() if key != "catalogs"}
+        target = Target("shop", "local", {"tables": tables, "catalogs": message.get("catalogs", {})})
         project = Project(root=str(root), settings=Settings("shop"), target=target, **EMPTY)
         models = {NodeId("model", "latest"): ModelSpec(NodeId("model", "latest"), "latest", None, ())}
         self.tables = Tables(spark, project, Catalog({}, {}, models))

@@ -17,22 +17,24 @@ def check_reset(engine: Engine, queries: Iterable[Query]) -> None:
     """Raise if queries that start over would lose records that their topics no longer have."""
     project = engine.job.project
     of_topics = _histories(project)
-    folders = [tables.folder for tables in all_local_tables(project.target, Path(project.root))]
+    stores = all_local_tables(project.target, Path(project.root))
     for query in queries:
         engine.histories(query)
         for table in query.tables:
-            for folder in filter(None, folders):
-                if topic := of_topics.get(_resolved(f"{folder}/{table.model.name}", project)):
+            for store in stores:
+                folder = store.folder and _resolved(f"{store.folder}/{table.model.name}", project)
+                if topic := of_topics.get(folder or store.in_catalog(table.model)):
                     raise MillstreamError(_lost(table.model.name, topic))
 
 
-def _histories(project: Project) -> dict[Path | None, Topic]:
-    """Return the topics that have a history, by its folder."""
-    topics = [topic for topic in project.topics.values() if topic.history is not None]
+def _histories(project: Project) -> dict[Path | tuple[str, str] | None, Topic]:
+    """Return the topics that have a history, by its folder, or its catalog and its name there."""
+    histories = [(topic.history.settings, topic) for topic in project.topics.values() if topic.history]
     return {
-        _resolved(path, project): topic
-        for topic in topics
-        if topic.history and (path := topic.history.settings.get("path"))
+        _resolved(settings["path"], project)
+        if "path" in settings
+        else (settings["catalog"], settings["table"]): topic
+        for settings, topic in histories
     }
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from millstream.engine.spark.functions import functions_jar
 from millstream.local.jars import Progress, fetch_jars
-from millstream.project.secrets import Secret
+from millstream.project.secrets import revealed_text
 from millstream.project.values import Target
-from millstream.stores.registry import configured_stores, jar_files
+from millstream.stores.registry import catalogs_of_stores, configured_stores, jar_files
 
 _SCHEMES = {"s3a": ("s3", "hadoop-aws")}
 """By scheme: the feature, and the jar by which a target brings its own client."""
@@ -36,10 +36,15 @@ def features_of(target: Target, formats: Iterable[str] = ()) -> tuple[str, ...]:
 def _file_systems(target: Target) -> Iterator[str]:
     """Yield the features of the file systems on which the target keeps tables and checkpoints."""
     settings = [target.settings.get("checkpoints"), *(target.settings.get("tables") or {}).values()]
-    positions = [setting.reveal() if isinstance(setting, Secret) else str(setting) for setting in settings]
+    positions = [revealed_text(setting) for setting in settings]
     for scheme, (feature, _) in _SCHEMES.items():
         if any(location.startswith(f"{scheme}://") for location in positions):
             yield feature
+    for name in catalogs_of_stores(target.settings.get("tables") or {}):
+        properties = (target.settings.get("catalogs") or {}).get(revealed_text(name), {})
+        in_s3 = revealed_text(properties.get("warehouse", "")).startswith(("s3://", "s3a://"))
+        if in_s3 or any(key.startswith("s3.") for key in properties):
+            yield "s3"
 
 
 def _own_clients(target: Target) -> set[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from millstream.core.node_id import NodeId
 from millstream.core.types import STRING, parse_type
 from millstream.stores.databases.schema import NESTED, DatabaseSchema
 from millstream.stores.tables.relations import StoredRelation
@@ -38,6 +39,9 @@ class LocalDatabase(Struct, frozen=True):
     @property
     def folder(self) -> str:
         return ""
+
+    def in_catalog(self, _relation: NodeId) -> None:
+        return None
 
     def names(self) -> list[str]:
         from millstream.stores.databases.table import schema_tables

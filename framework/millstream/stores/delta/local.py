@@ -96,4 +96,4 @@ def _changes(folder: Path, version: int) -> int:
 
 
 def locate(target: Target, root: Path) -> LocalDelta:
-    return LocalDelta(delta_folder(target, root))
+    return LocalDelta(delta_folder(target, root), target.settings)

@@ -15,4 +15,7 @@ MS625 another program has marked rows of an Iceberg table as deleted
     Millstream does not read files of deleted rows, so it would show and store these rows again. Let the
     program that wrote them rewrite the files of the table, and set `write.delete.mode`, `write.update.mode`
     and `write.merge.mode` of the table to `copy-on-write`; or rebuild the table.
+MS633 an Iceberg catalog can't be used
+    The catalog that `tables:` of the target names does not answer, refuses the token or credential, or does
+    not have the namespace. Millstream creates the namespaces of environments, but not the target's own.
 """)

@@ -67,4 +67,4 @@ def _read(table: ParquetTable, record: TableRecord) -> Any:
 
 
 def locate(target: Target, root: Path) -> LocalParquet:
-    return LocalParquet(parquet_folder(target, root))
+    return LocalParquet(parquet_folder(target, root), target.settings)

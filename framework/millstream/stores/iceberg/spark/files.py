@@ -19,8 +19,9 @@ from millstream.core.expressions import quote_name
 from millstream.core.iceberg_schemas import ddl_of
 from millstream.core.types import BOOLEAN, INTEGERS, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, Type
 from millstream.plan.nodes import Column
+from millstream.stores.iceberg.spark.address import java_of
 from millstream.stores.iceberg.spark.partitions import partition_values, stored_partitions, value_type
-from millstream.stores.iceberg.spark.table import MAPPING, iceberg, java_of, stored_columns
+from millstream.stores.iceberg.spark.table import MAPPING, iceberg, stored_columns
 from millstream.stores.parquet_files import WRITING, exact_path
 from millstream.stores.session_settings import use_settings
 

@@ -12,6 +12,7 @@ from millstream.plan.durations import duration_millis
 from millstream.queries.values import TableOutput
 from millstream.stores.deletions import files_must_go, note_removal, now_millis
 from millstream.stores.file_sizes import file_size, has_many_small, is_small
+from millstream.stores.iceberg.spark.address import Address, removes_files
 from millstream.stores.iceberg.spark.commits import commit_files, folder_of, stored_newest
 from millstream.stores.iceberg.spark.files import StoredFile, files_of_table, read_files, write_files
 from millstream.stores.iceberg.spark.merge import expired_files
@@ -35,16 +36,18 @@ def compact_table(session: SparkSession, output: TableOutput, table: Any, batch:
         _combine(session, output, table, small, target, batch)
 
 
-def must_go(session: SparkSession, output: TableOutput, path: str, retention: str | None) -> bool:
+def must_go(session: SparkSession, output: TableOutput, address: Address, retention: str | None) -> bool:
     """Return whether old snapshots have rows that should be gone by now."""
     kept_for = duration_millis(retention or _RETENTION)
-    return output.deletes_on_request and files_must_go(session, path, kept_for)
+    return output.deletes_on_request and files_must_go(session, address.folder(), kept_for)
 
 
 def remove_old_snapshots(
-    session: SparkSession, output: TableOutput, table: Any, path: str, retention: str | None
+    session: SparkSession, output: TableOutput, table: Any, address: Address, retention: str | None
 ) -> None:
     """Remove old snapshots with the files that only they need."""
+    if not removes_files(table):
+        return
     oldest = now_millis() - duration_millis(retention or _RETENTION)
     expiring = table.expireSnapshots().expireOlderThan(oldest).retainLast(1).cleanExpiredFiles(True)
     for id_ in _older_snapshots(table, oldest):
@@ -52,7 +55,7 @@ def remove_old_snapshots(
         expiring = expiring.expireSnapshotId(id_)
     expiring.commit()
     if output.deletes_on_request:
-        note_removal(session, path, oldest)
+        note_removal(session, address.folder(), oldest)
 
 
 def _older_snapshots(table: Any, oldest: int) -> list[int]:

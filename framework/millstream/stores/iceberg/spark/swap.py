@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from millstream.core.expressions import quote_name
 from millstream.queries.values import TableOutput
+from millstream.stores.iceberg.spark.address import Address
 from millstream.stores.iceberg.spark.commits import (
     folder_of,
     is_swapped,
@@ -18,31 +19,38 @@ from millstream.stores.iceberg.spark.commits import (
     swap_record,
 )
 from millstream.stores.iceberg.spark.files import read_rows, write_files
-from millstream.stores.iceberg.spark.table import iceberg, map_names, model_schema, open_table, table_builder
+from millstream.stores.iceberg.spark.table import iceberg, map_names, model_schema, table_builder
 
 
-def swap_tables(session: SparkSession, output: TableOutput, new: str, path: str, *, swap: str) -> None:
-    """Replace the rows of the table at `path` by those at `new`; a repeated call changes nothing."""
-    if (rebuilt := open_table(session, new)) is None:
+def swap_tables(
+    session: SparkSession, output: TableOutput, new: Address, address: Address, *, swap: str
+) -> None:
+    """Replace the rows of the table at `address` by those at `new`; a repeated call changes nothing."""
+    if (rebuilt := new.load()) is None:
         return  # removed after an earlier attempt
-    table = open_table(session, path)
+    table = address.load()
     if table is not None and is_swapped(table, swap):
         return
     record = (records_of(table) if table is not None else {}) | records_of(rebuilt) | swap_record(swap)
-    _replace(session, output, rebuilt, path, model_schema(output), record)
+    _replace(session, output, rebuilt, address, model_schema(output), record)
 
 
-def copy_table(session: SparkSession, output: TableOutput, path: str, to: str) -> None:
-    if (table := open_table(session, path)) is not None:
+def copy_table(session: SparkSession, output: TableOutput, address: Address, to: Address) -> None:
+    if (table := address.load()) is not None:
         schema = iceberg(session).SchemaParser.toJson(table.schema())
         _replace(session, output, table, to, schema, records_of(table))
 
 
 def _replace(
-    session: SparkSession, output: TableOutput, source: Any, path: str, schema: str, record: Mapping[str, str]
+    session: SparkSession,
+    output: TableOutput,
+    source: Any,
+    address: Address,
+    schema: str,
+    record: Mapping[str, str],
 ) -> None:
-    """Replace the table at `path` by one with the rows of another table, and with a schema."""
-    transaction = table_builder(session, output, schema, path).createOrReplaceTransaction()
+    """Replace the table at `address` by one with the rows of another table, and with a schema."""
+    transaction = table_builder(session, output, schema, address).createOrReplaceTransaction()
     changed = transaction.table()
     map_names(session, transaction.updateProperties(), changed.schema())
     stored = {name.lower() for name in read_rows(session, source).columns}
@@ -51,8 +59,10 @@ def _replace(
     # The folder is named by the version that is copied: its files can't be of another one.
     snapshot = source.currentSnapshot()
     written = write_files(
-        rows, changed, folder_of(path, source.uuid(), snapshot and snapshot.snapshotId(), *record)
+        rows,
+        changed,
+        folder_of(changed.location(), source.uuid(), snapshot and snapshot.snapshotId(), *record),
     )
     stage_files(transaction, written, (), {})
     stage_record(transaction, record)
-    transaction.commitTransaction()
+    address.change(transaction)

@@ -17,6 +17,7 @@ from millstream.core.types import Type
 from millstream.outputs.partitions import Partition
 from millstream.queries.values import TableOutput
 from millstream.stores.column_types import check_column_types
+from millstream.stores.iceberg.spark.address import Address, java_of
 from millstream.stores.iceberg.spark.partitions import (
     model_partitions,
     partition_term,
@@ -38,27 +39,18 @@ _PROPERTIES = {
 }
 
 
-def java_of(session: SparkSession) -> Any:
-    return session._jvm  # noqa: SLF001 -- PySpark has no API for this
-
-
 def iceberg(session: SparkSession) -> Any:
     """Return Iceberg's Java package."""
     return java_of(session).org.apache.iceberg
 
 
-def open_table(session: SparkSession, path: str) -> Any | None:
-    """Return the newest version of a table; None if there is none."""
-    tables = _tables(session)
-    return tables.load(path) if tables.exists(path) else None
-
-
-def create_table(session: SparkSession, output: TableOutput, path: str) -> bool:
+def create_table(session: SparkSession, output: TableOutput, address: Address) -> bool:
     """Create a table, or add missing columns; return whether it is new."""
-    if (table := open_table(session, path)) is None:
-        builder = table_builder(session, output, model_schema(output), path)
-        table = builder.withSortOrder(_order(session, output)).create()
-        map_names(session, table.updateProperties(), table.schema())
+    if (table := address.load()) is None:
+        builder = table_builder(session, output, model_schema(output), address)
+        transaction = builder.withSortOrder(_order(session, output)).createTransaction()
+        map_names(session, transaction.updateProperties(), transaction.table().schema())
+        address.change(transaction)
         return True
     _check_types(session, output, table)
     added = iceberg(session).SchemaParser.fromJson(model_schema(output))
@@ -73,7 +65,7 @@ def model_schema(output: TableOutput) -> str:
     return schema_json((column.name, column.type) for column in output.columns)
 
 
-def table_builder(session: SparkSession, output: TableOutput, schema_json_: str, path: str) -> Any:
+def table_builder(session: SparkSession, output: TableOutput, schema_json_: str, address: Address) -> Any:
     """Return what creates or replaces a table with this schema, and with the partitions of its model."""
     schema = iceberg(session).SchemaParser.fromJson(schema_json_)
     properties = java_of(session).java.util.HashMap()
@@ -82,8 +74,7 @@ def table_builder(session: SparkSession, output: TableOutput, schema_json_: str,
     spec = iceberg(session).PartitionSpec.builderFor(schema).caseSensitive(False)
     for partition in model_partitions(output):
         spec = with_partition(spec, partition)
-    builder = _tables(session).buildTable(path, schema)
-    return builder.withPartitionSpec(spec.build()).withProperties(properties)
+    return address.builder(schema).withPartitionSpec(spec.build()).withProperties(properties)
 
 
 def map_names(session: SparkSession, update: Any, schema: Any) -> None:
@@ -145,7 +136,3 @@ def _without(partitions: Sequence[Partition], others: Sequence[Partition]) -> li
 
 def _folded(partitions: Sequence[Partition]) -> list[Partition]:
     return [partition.folded for partition in partitions]
-
-
-def _tables(session: SparkSession) -> Any:
-    return iceberg(session).hadoop.HadoopTables(session._jsc.hadoopConfiguration())  # noqa: SLF001
