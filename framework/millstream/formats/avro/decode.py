@@ -9,7 +9,6 @@ from millstream.formats.avro.columns import text_type
 from millstream.formats.avro.defaults import value_of
 from millstream.formats.avro.encode import write_avro
 from millstream.formats.avro.match import matching_branch, named_alike, same_union
-from millstream.formats.avro.messages import unresolved_error
 from millstream.formats.avro.skip import skip_value
 from millstream.formats.avro.types import (
     AvroArray,
@@ -22,6 +21,7 @@ from millstream.formats.avro.types import (
     AvroType,
     AvroUnion,
     RecordField,
+    type_text,
 )
 from millstream.formats.avro.values import logical_kind, logical_value
 from millstream.formats.json_values import write_json
@@ -209,3 +209,8 @@ def exact_float(number: int, type_: str) -> float:
     if number and (abs(number) // (number & -number)).bit_length() > bits:
         raise not_a(number, f"a {type_}")
     return float(number)
+
+
+def unresolved_error(written: AvroType, expected: AvroType) -> UnfitError:
+    """Return why a value can't be read by the reader's schema, as Spark's functions word it."""
+    return UnfitError(f"the writer's {type_text(written)} can't be read as {type_text(expected)}")
