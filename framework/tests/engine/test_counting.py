@@ -2,8 +2,8 @@
 
 import json
 
-import pytest
 from support.runs import built, errors, headers, received, table_rows
+from support.shops import PROFILES
 from support.spark import SPARK_WARNINGS
 
 from millstream.results.run_results import FILE, write_results
@@ -40,25 +40,30 @@ TABLE = "{{ config(materialized='table', unique_key='id') }}"
 RETAINED = "{{ config(materialized='table', unique_key='id', order_by='at', retention='1 hour') }}"
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        PLAIN,
-        f"{SINK} select id {EVENTS} where kind = 'x'",
-        f"{DEDUPE} select id, at {EVENTS}",
-        f"{KEYED} select kind, count(id) as n {EVENTS} group by kind",
-        f"{TABLE} select id, kind {EVENTS}",
-        f"{RETAINED} select id, kind, at {EVENTS}",
-    ],
-    ids=["sink", "filter", "dedupe", "aggregate", "table", "retention"],
-)
-def test_records_that_are_skipped_are_counted(shop, first_spark, model):
+SKIPPING = {
+    "plain": PLAIN,
+    "filtered": f"{SINK} select id {EVENTS} where kind = 'x'",
+    "deduplicated": f"{DEDUPE} select id, at {EVENTS}",
+    "kinds": f"{KEYED} select kind, count(id) as n {EVENTS} group by kind",
+    "stored": f"{TABLE} select id, kind {EVENTS}",
+    "retained": f"{RETAINED} select id, kind, at {EVENTS}",
+}
+
+
+def test_records_that_are_skipped_are_counted_and_in_the_results(shop, first_spark, tmp_path):
+    shop.write("profiles.yml", PROFILES.replace("kafka: embedded", "kafka: embedded, grouping: 'off'"))
     shop.source(on_bad_record="skip")
-    shop.model("plain", model)
+    for name, model in SKIPPING.items():
+        shop.model(name, model)
     shop.send(*good(1, 2), *BAD)
-    assert counted(built(shop.root, first_spark)[0]) == {"plain": {SOURCE: 2}}
+    results, _ = built(shop.root, first_spark)
+    assert counted(results) == {name: {SOURCE: 2} for name in SKIPPING}
+    write_results(tmp_path / "told", results)
+    written = json.loads((tmp_path / "told" / FILE).read_text())["results"]
+    assert {result["id"].removeprefix("model."): result["skipped"] for result in written} == counted(results)
+    assert [result["dead_letters"] for result in written] == [{}] * len(SKIPPING)
     shop.send(BAD[0], *good(3))
-    assert counted(built(shop.root, first_spark)[0]) == {"plain": {SOURCE: 1}}
+    assert counted(built(shop.root, first_spark)[0]) == {name: {SOURCE: 1} for name in SKIPPING}
 
 
 def test_a_record_that_several_models_leave_out_counts_once_for_each(shop, first_spark):
@@ -131,16 +136,6 @@ def test_a_reference_topic_counts_what_it_skips_and_no_deletes(shop, first_spark
     assert errors(events) == []
     assert counted(results) == {"named": {SOURCE: 2}}
     assert [row["user"] for row in table_rows(shop.root, "model.named")] == ["user1"]
-
-
-def test_run_results_tell_it(shop, first_spark, tmp_path):
-    shop.source(on_bad_record="skip")
-    shop.model("plain", PLAIN)
-    shop.send(*good(1), *BAD)
-    results, _ = built(shop.root, first_spark)
-    write_results(tmp_path / "told", results)
-    (result,) = json.loads((tmp_path / "told" / FILE).read_text())["results"]
-    assert (result["skipped"], result["dead_letters"]) == ({SOURCE: 2}, {})
 
 
 STRANGE = """

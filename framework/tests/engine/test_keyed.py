@@ -6,6 +6,7 @@ from datetime import datetime, timezone
 
 import pytest
 from chispa import assert_df_equality
+from streaming.query_runner import QUICK
 from support.keyed import GROWING
 from support.runs import built, statuses
 
@@ -133,6 +134,8 @@ class Clicks:
 
 @pytest.fixture
 def clicks(spark, tmp_path):
+    for name, value in QUICK.items():
+        spark.conf.set(name, value)
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     return Clicks(spark, tmp_path)
 
