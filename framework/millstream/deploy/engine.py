@@ -210,12 +210,21 @@ class Engine(Struct, frozen=True, eq=False):
         begun = last_begun(self.files, spark)
         if begun is None:
             clear_unbegun(self.files, spark)
-        again = begun if begun != last_done(self.files, spark) else None
+        done = last_done(self.files, spark)
+        again = begun if begun != done else None
         sent = partial(without_earlier, bounds=record.sent) if record.sent else None
         exactly_once = context.stores.exactly_once if sends else None
         if exactly_once is not None and again is not None:
             exactly_once = exactly_once.repeating(again, *_split_from(record))
-        records = lru_cache(maxsize=1)(partial(records_of, self.files, spark, query.streams))
+        histories = HistoryReads(record.histories, unread=done is None)
+        read = {} if done is None else read_up_to(self.files, spark, done) or {}
+        left = None if histories.unread and record.histories else self._left(query, read)
+        start = (
+            None
+            if left is None
+            else {topic: part.start for topic, part in left.items() if part.start is not None}
+        )
+        records = lru_cache(maxsize=1)(partial(records_of, self.files, spark, query.streams, start))
         writer = replace(
             context.stores,
             again=again,
@@ -225,7 +234,6 @@ class Engine(Struct, frozen=True, eq=False):
             records=records,
             positions=partial(places_of, self.files, spark, query.streams),
         )
-        histories = HistoryReads(record.histories, unread=last_done(self.files, spark) is None)
         every = record.tombstones != "needed"
         present = match_copies(record.signature, query.signature)
         assert present is not None, f"the state of {query.name} has other columns"
@@ -237,7 +245,14 @@ class Engine(Struct, frozen=True, eq=False):
             every_tombstone=every,
             without_copies=absent,
             sent_before=from_stored(record.sent_before),
+            unread=None if left is None else sum(part.end.since(part.start) for part in left.values()),
         )
+
+    def _left(self, query: Query, read: Positions) -> dict[str, Range] | None:
+        """Return what a query has not read of its topics yet; None if it reads other sources, too."""
+        if len(query.topic_reads) < len(query.sources) or not query.sources:
+            return None
+        return self.ranges(query, read, self.ends([query]))
 
     def histories(self, query: Query) -> dict[str, HistoryEnd]:
         """Return where the topics of a new query go on whose older records are elsewhere."""

@@ -11,6 +11,7 @@ from msgspec import structs
 from support.runs import (
     built,
     create_topics,
+    engines_of,
     errors,
     headers,
     job_of,
@@ -158,6 +159,8 @@ def test_a_table_goes_on_where_it_stopped(shop, first_spark):
         "a": 5.0,
         "b": 0.0,
     }
+    # Batches of few records, also the first one, are stored without Spark.
+    assert engines_of(shop.root, "totals") == ["delta-rs", "delta-rs"]
 
 
 def test_rows_that_stop_matching_leave_a_table(shop, first_spark):

@@ -1,16 +1,13 @@
 """`fast_paths: off` runs every query without shortcuts, also in turns with builds that take them."""
 
 import pytest
-from deltalake import DeltaTable
-from support.runs import built, errors, table_rows
+from support.runs import built, engines_of, errors, table_rows
 from support.shops import SHARE, TOTALS, event
 from support.spark import SPARK_WARNINGS
 
-from millstream.core.node_id import NodeId
 from millstream.engine.python import functions
 from millstream.engine.queries.small_batches import evaluate_batch
 from millstream.project.load import load_project
-from millstream.stores.delta.folder import delta_folder
 from millstream.stores.session_settings import fast_path_settings
 
 pytestmark = SPARK_WARNINGS
@@ -39,16 +36,6 @@ def use_fast_paths(shop, setting):
     )
 
 
-def engines(shop, model):
-    """Return the engines of the commits of a table that stored rows, oldest first."""
-    folder = delta_folder(load_project(shop.root, None, None, None).target, shop.root).read(
-        NodeId("model", model)
-    )
-    history = reversed(DeltaTable(folder).history())
-    stored = (commit for commit in history if commit["operation"] in ("MERGE", "WRITE"))
-    return [commit.get("engineInfo", "").partition(":")[0].partition("/")[0] for commit in stored]
-
-
 @pytest.mark.long
 def test_builds_with_and_without_fast_paths_take_turns(shop, first_spark):
     shop.write("macros/shares.py", SHARE)
@@ -63,7 +50,7 @@ def test_builds_with_and_without_fast_paths_take_turns(shop, first_spark):
         _, events = built(shop.root, first_spark)
         assert errors(events) == []
         for model, before in written.items():
-            written[model] = engines(shop, model)
+            written[model] = engines_of(shop.root, model)
             added = set(written[model][len(before) :])
             assert added == ({"delta-rs"} if setting == "on" else {"Apache-Spark"}), model
     assert sorted((row["id"], row["share"]) for row in shop.values("plain")) == sent

@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql import functions as f
 from support.runs import built, errors, table_rows
-from support.shops import TOTALS, event
+from support.shops import PROFILES, TOTALS, event
 from support.spark import SPARK_WARNINGS
 
 from millstream.engine.queries import deliveries
@@ -106,6 +106,30 @@ def test_few_records_are_stored_by_fewer_tasks(shop, first_spark, monkeypatch):
         tasks.append(scheduler.newTaskId() - before)
     assert [row["total"] for row in table_rows(shop.root, "model.totals")] == [8.0]
     assert tasks[0] < tasks[1]
+
+
+@pytest.mark.parametrize(
+    "fast", [True, pytest.param(False, marks=pytest.mark.long)], ids=["interpreted", "compiled"]
+)
+def test_the_first_batch_of_few_records_is_interpreted(shop, first_spark, fast):
+    setting = "on" if fast else "off"
+    shop.write("profiles.yml", PROFILES.replace("kafka: embedded", f"kafka: embedded, fast_paths: {setting}"))
+    compilations = first_spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
+    shop.send(event(1), event(2))
+    # Spark keeps what it has compiled. Only the numbers are new in the second build.
+    for number in ("1", "2"):
+        shop.model(
+            f"kinds{number}", "{{ config(materialized='sink', key='kind') }} select kind, "
+            f"sum(value + 7531.{number}{fast:d}) as total from {{{{ source('web', 'events') }}}} group by kind",
+        )  # fmt: skip
+        before = compilations.getCount()
+        _, events = built(shop.root, first_spark)
+        assert errors(events) == []
+        assert shop.values(f"kinds{number}")[-1]["total"] == pytest.approx(
+            2 * float(f"7532.{number}{fast:d}")
+        )
+        (shop.root / f"models/kinds{number}.sql").unlink()
+    assert (compilations.getCount() == before) == fast
 
 
 def test_a_batch_after_a_small_one_is_interpreted(spark):

@@ -28,8 +28,10 @@ def test_of_two_reads_of_a_topic_the_slower_counts(tmp_path):
     assert first is not None
     assert offsets_in(first) == {"events": {0: 5, 1: 7}}
     assert offsets_in(read_so_far(FILES, spark)) == {"events": {0: 8, 1: 7}, "users": {0: 2}}
-    assert records_of(FILES, spark, (), 1) == 3 + 2
-    assert records_of(FILES, spark, (), 0) is None
+    assert records_of(FILES, spark, (), None, 1) == 3 + 2
+    assert records_of(FILES, spark, (), None, 0) is None
+    assert records_of(FILES, spark, (), positions_at({"events": {0: 2, 1: 7}}), 0) == 3
+    assert records_of(FILES, spark, ("parquet:lake.rows",), positions_at({"events": {0: 2}}), 0) is None
     assert (
         places_of(FILES, spark, (), 1)
         == "topic events, partition 0, offsets 5 to 7, topic users, partition 0, offsets up to 1"

@@ -152,6 +152,13 @@ def table_rows(root, relation, target=None, environment=None):
     return DeltaTable(location).to_pyarrow_table().to_pylist()
 
 
+def engines_of(root, name):
+    """Return the engines of the commits of a state table that stored rows, oldest first."""
+    location = delta_folder(load_project(root, None, None, None).target, root).read(NodeId("model", name))
+    stored = (c for c in reversed(DeltaTable(location).history()) if c["operation"] in {"MERGE", "WRITE"})
+    return [commit.get("engineInfo", "").partition(":")[0].partition("/")[0] for commit in stored]
+
+
 def parquet_rows(root, name):
     """Return the rows of a table of Parquet files, whose folder is `lake`, as DuckDB reads them."""
     with duckdb.connect() as connection:

@@ -139,12 +139,15 @@ def read_so_far(files: Files, spark: str, streams: Sequence[str] = ()) -> Positi
     return {} if done is None else read_up_to(files, spark, done, streams) or {}
 
 
-def records_of(files: Files, spark: str, streams: Sequence[str], batch: int) -> int | None:
-    """Return how many records a batch reads from its topics; None for the first one, which may read all.
+def records_of(
+    files: Files, spark: str, streams: Sequence[str], start: Positions | None, batch: int
+) -> int | None:
+    """Return how many records a batch reads from its topics; the first one begins at `start`.
 
-    None also if it reads other sources, whose files or versions can have any number of rows.
+    None without a start, and if it reads other sources, whose files or versions can have any number of rows.
     """
-    before, ends = (read_up_to(files, spark, number) for number in (batch - 1, batch))
+    before = read_up_to(files, spark, batch - 1) if batch else start
+    ends = read_up_to(files, spark, batch)
     if not before or not ends or any(kind_of(stream) != "topic" for stream in streams):
         return None
     return sum(end.since(before.get(topic)) for topic, end in ends.items())

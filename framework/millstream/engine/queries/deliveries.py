@@ -187,9 +187,13 @@ def _all_of(records: Iterable[DataFrame]) -> DataFrame:
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), records)
 
 
-def in_turn(work: Callable[[DataFrame, int], None], writer: BatchWriter) -> Callable[[DataFrame, int], None]:
+def in_turn(
+    work: Callable[[DataFrame, int], None],
+    writer: BatchWriter,
+    interpretation: BatchInterpretation | None = None,
+) -> Callable[[DataFrame, int], None]:
     """Return a function that waits for the batch's turn, then does the work."""
-    interpretation = BatchInterpretation()
+    interpretation = interpretation or BatchInterpretation()
 
     def each_batch(batch: DataFrame, number: int) -> None:
         with writer.turn or nullcontext():
@@ -201,7 +205,8 @@ def in_turn(work: Callable[[DataFrame, int], None], writer: BatchWriter) -> Call
                 raise
         if (records := writer.records(number)) is not None:
             interpretation.follow(batch.sparkSession, records)
-            if writer.ended is not None:
+            # The first batch of a new query also creates what the others find.
+            if writer.ended is not None and number:
                 writer.ended(records, time.monotonic() - began)
 
     return each_batch

@@ -75,7 +75,8 @@ def plan_small(session: SparkSession, few: bool, *, interpreted: bool = True) ->
 class BatchInterpretation:
     """Whether Spark interprets the next batch of a query instead of generating Java for each of its tasks.
 
-    A batch is planned before its size is known here, so the last one decides.
+    A batch is planned before its size is known here, so the last one decides, and before the first one, how
+    many records the query has to read.
     """
 
     def __init__(self) -> None:

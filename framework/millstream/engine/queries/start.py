@@ -38,6 +38,7 @@ from millstream.engine.queries.repeated_records import first_sent
 from millstream.engine.queries.row_tests import CHANGES, CountsByBatch
 from millstream.engine.queries.seeds import view_seed
 from millstream.engine.queries.shared_reads import SharedRead
+from millstream.engine.queries.small_batches import BatchInterpretation
 from millstream.engine.queries.snapshots import AtVersions, Upkeep
 from millstream.engine.queries.table_changes import follow_table
 from millstream.engine.queries.tables import Tables
@@ -110,6 +111,8 @@ class QueryContext(Struct, frozen=True):
     """Where the rows begin that another version has not sent, of sources other than topics."""
     without_copies: tuple[str, ...] = ()
     """Columns of the query for which its state has no copies of aggregates."""
+    unread: int | None = None
+    """How many records of its topics the query has not read yet; None if that is unknown."""
     keep: Callable[[Upkeep], None] = lambda _: None
     """Receives the updater of a table over tables, once its query runs."""
 
@@ -140,7 +143,8 @@ def start_query(
         guest.part()
     if query.maintaining is not None:
         # After an edit, or over empty inputs, there is something to compute before the first change.
-        _work(query, context)(session.range(0), -1)
+        work = in_turn(incremental_table(query, context).each_batch, context.stores)
+        work(session.range(0), -1)
         context.keep(incremental_table(query, context).upkeep(session))
     if realtime:
         rows = with_batch(rows, context.stores, None)
@@ -148,7 +152,11 @@ def start_query(
     writer = writer.option("checkpointLocation", context.checkpoint).trigger(**trigger)  # type: ignore[arg-type]
     if realtime and isinstance(query.deliver, ToKafka):
         return writer.format("kafka").options(**context.stores.kafka).start()
-    work = _each_batch(query, context) if maker is None else in_turn(maker.send, context.stores)
+    interpretation = BatchInterpretation()
+    if context.unread is not None:
+        interpretation.follow(session, context.unread)
+    each_batch = _each_batch(query, context) if maker is None else maker.send
+    work = in_turn(each_batch, context.stores, interpretation)
     if host is not None:
         work = host.hosting(work)
     streaming = writer.foreachBatch(work).start()
@@ -184,11 +192,6 @@ def try_out(spark: SparkSession, query: Query, context: QueryContext, ranges: Ma
         frames = [session.sql(delivery.sql) for delivery in query.deliver.deliveries]
     for frame in frames:
         frame.write.format("noop").mode("overwrite").save()
-
-
-def _work(query: Query, context: QueryContext) -> Callable[[DataFrame, int], None]:
-    """Return what a batch of a maintained table's query does."""
-    return in_turn(incremental_table(query, context).each_batch, context.stores)
 
 
 class IncrementalTable(Struct, frozen=True, eq=False):
@@ -383,14 +386,14 @@ def _each_batch(query: Query, context: QueryContext) -> Callable[[DataFrame, int
     writer = context.stores
     match query.deliver:
         case PerBatch() if query.maintaining is not None:
-            return _work(query, context)
+            return incremental_table(query, context).each_batch
         case PerBatch() if query.follows_table:
             rows = partial(_rows_of, query, context)
-            return in_turn(follow_table(query, context.tables, writer, context.checkpoint, rows), writer)
+            return follow_table(query, context.tables, writer, context.checkpoint, rows)
         case PerBatch() as how:
-            return in_turn(looking_up(batch_function(how, writer), context.tables, query.reads), writer)
+            return looking_up(batch_function(how, writer), context.tables, query.reads)
         case ToKafka():
-            return in_turn(lambda rows, number: write_records(rows, writer, number), writer)
+            return lambda rows, number: write_records(rows, writer, number)
 
 
 # Spark reads a Delta table in several jobs, for each statement of a batch, which cost more than a small
