@@ -9,7 +9,7 @@ from msgspec import Struct
 from millstream.core.node_id import NodeId
 from millstream.plan.from_sql.catalog import ModelSpec, PlanDiagnostic
 from millstream.plan.from_sql.versions import selects_of
-from millstream.plan.nodes import Node, TraitsLeaf
+from millstream.plan.nodes import Maintained, Node, TraitsLeaf
 from millstream.plan.nodes.order import in_order
 from millstream.sql.query import Scan
 from millstream.stores.registry import store_declaration
@@ -17,6 +17,8 @@ from millstream.stores.registry import store_declaration
 
 def check_lookups(spec: ModelSpec, root: Node, store_of: Callable[[NodeId], str]) -> list[PlanDiagnostic]:
     """Return the tables that a query would only see as they were when it started."""
+    if isinstance(root, Maintained):
+        return []  # it chooses the versions that it reads
     looked_up = dict.fromkeys(_looked_up(root))
     return [
         _diagnostic(spec, relation, store_declaration(store_of(relation)).title)

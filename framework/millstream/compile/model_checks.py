@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 
 import msgspec
@@ -59,6 +60,7 @@ class ProjectPlanner:
         }
         self.tables: set[NodeId] = set()
         self.inlined: set[NodeId] = set()
+        self.appended: set[NodeId] = set()
         self.versioned: set[NodeId] = {id_ for id_, topic in self.catalog.topics.items() if topic.versions}
         """Relations with a row for each version of a row."""
         self.stores: dict[NodeId, str] = {}
@@ -94,6 +96,7 @@ class ProjectPlanner:
             self._input_node,
             self._can_rest,
             self.inlined.__contains__,
+            self.appended.__contains__,
             self.catalog.keyed,
             self._relayed,
             self._store_of,
@@ -119,7 +122,7 @@ class ProjectPlanner:
         accepted = model.config.get("unbounded_state") == "accept"
         warnings = [] if accepted else unbounded_state(spec, built.stateful_steps)
         warnings = [*warnings, *joins_of_all_versions(spec, self.versioned)]
-        warnings += check_ties(spec, self._unique_by)
+        warnings += check_ties(spec, partial(self._unique_by, spec))
         return spec, traits_for_readers(spec, known_traits.of(built.root)), warnings
 
     def refused(self, model: Model, query: SqlQuery) -> list[PlanDiagnostic]:
@@ -127,7 +130,13 @@ class ProjectPlanner:
         if any(self.traits.get(reference.id) is None for reference in model.references):
             return []
         spec = model_spec(model.file.name, model.config, query, self.relations[model.id], (), ())
-        context = PlanContext(self._input_node, self._can_rest, self.inlined.__contains__, self.catalog.keyed)
+        context = PlanContext(
+            self._input_node,
+            self._can_rest,
+            self.inlined.__contains__,
+            self.appended.__contains__,
+            self.catalog.keyed,
+        )
         builder = ModelBuilder(spec, context, KnownTraits())
         check_forms(builder, query)
         return builder.diagnostics
@@ -138,15 +147,22 @@ class ProjectPlanner:
         stored = materialization_of(model.file.name, model.config)
         if stored.inlined:
             self.inlined.add(model.id)
+        if stored.appends:
+            self.appended.add(model.id)
         if stored.at_rest:
             self.tables.add(model.id)
             if stored.versions:
                 self.versioned.add(model.id)
-            if stored.store:
-                self.stores[model.id] = stored.store
+        if stored.store:
+            self.stores[model.id] = stored.store
 
-    def _unique_by(self, relation: NodeId) -> tuple[str, ...]:
-        """Return the columns that identify a row of a relation at rest; none if they are unknown."""
+    def _unique_by(self, spec: ModelSpec, relation: NodeId) -> tuple[str, ...]:
+        """Return the columns that identify a row of a relation at rest; none if they are unknown.
+
+        An append-only table declares none: if it has those of the model that reads it, these count.
+        """
+        if relation in self.appended:
+            return spec.keys
         keys = self._traits_of(relation).keys if self._can_rest(relation) else ()
         return (*keys, VALID_FROM) if keys and relation in self.versioned else keys
 

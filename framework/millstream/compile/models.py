@@ -36,7 +36,7 @@ from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 from millstream.core.types import UNKNOWN
 from millstream.outputs.kinds import VALID_FROM, VALID_TO
-from millstream.outputs.registry import materialization_of
+from millstream.outputs.registry import Materialization, materialization_of
 from millstream.plan.from_sql.catalog import PlanDiagnostic
 from millstream.project.config import Layer, resolve_config
 from millstream.project.load import model_folders
@@ -101,21 +101,23 @@ class ModelCompiler:
             if (stored := materialization_of(model.file.name, model.config)).unselectable
         }
         for model in self.models.values():
-            if misread := list(self.misread(model.references)):
+            # A table over tables reads what is stored.
+            refresh = materialization_of(model.file.name, model.config).refresh
+            if misread := list(self.misread(model.references, stored=bool(refresh))):
                 model.entry = None
                 model.diagnostics += misread
 
-    def misread(self, references: Iterable[NodeReference], *, by_test: bool = False) -> Iterator[Diagnostic]:
+    def misread(self, references: Iterable[NodeReference], *, stored: bool = False) -> Iterator[Diagnostic]:
         """Report refs to disabled models, which are no nodes, and to those from which no model can select.
 
-        A data test reads what is stored.
+        Of what is `stored`, rows can be selected that models can't compute.
         """
         for reference in references:
             if reference.id in self._disabled:
                 location = self.option_location(self._disabled[reference.id], "enabled")
                 yield _disabled(reference, location)
-            elif (read := self._unselectable.get(reference.id)) and not (by_test and read.readable):
-                yield _unselectable(reference, read.unselectable)
+            elif (read := self._unselectable.get(reference.id)) and not (stored and read.readable):
+                yield _unselectable(reference, read)
 
     def _model(self, file: SqlFile) -> Model:
         base, _ = self._config(file, {})
@@ -572,9 +574,12 @@ def _disabled(reference: NodeReference, location: Location) -> Diagnostic:
     return Diagnostic("MS211", f"model '{name}' is disabled", reference.location, remedy, notes=(note,))
 
 
-def _unselectable(reference: NodeReference, reason: str) -> Diagnostic:
-    message = f"model '{reference.id.name}' {reason}"
+def _unselectable(reference: NodeReference, read: Materialization) -> Diagnostic:
+    message = f"model '{reference.id.name}' {read.unselectable}"
     remedy = "read what it reads; or select the rows in a view, and let both read that"
+    if read.readable:
+        follows = "config(materialized='table', unique_key='…', refresh='incremental')"
+        remedy += f"; or make this model a table over what is stored: {follows}"
     return Diagnostic("MS214", message, reference.location, remedy)
 
 

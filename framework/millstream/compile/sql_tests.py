@@ -44,7 +44,7 @@ def sql_tests(models: ModelCompiler) -> tuple[list[ManifestNode], list[Diagnosti
             diagnostics.append(diagnostic)
         else:
             rendered = models.renderer.render(_call(node), {})
-            misread = models.misread(rendered.references, by_test=True)
+            misread = models.misread(rendered.references, stored=True)
             diagnostics += [
                 _in_yaml(diagnostic, location) for diagnostic in (*rendered.diagnostics, *misread)
             ]
@@ -119,7 +119,7 @@ def _reference(id_: NodeId) -> str:
 
 def _test(models: ModelCompiler, file: SqlFile) -> tuple[ManifestNode, list[Diagnostic], str]:
     rendered = models.renderer.render(file, {})
-    diagnostics = [*rendered.diagnostics, *models.misread(rendered.references, by_test=True)]
+    diagnostics = [*rendered.diagnostics, *models.misread(rendered.references, stored=True)]
     functions: tuple[str, ...] = ()
     if not rendered.failed:
         analysis = models.analysed(rendered)

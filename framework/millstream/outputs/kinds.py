@@ -113,6 +113,11 @@ class Kind(Struct, frozen=True):
         return False
 
     @property
+    def appends(self) -> bool:
+        """Whether it is a table to which rows are only appended."""
+        return False
+
+    @property
     def sink(self) -> Sink | None:
         """How its records are sent; None without records."""
         return None
@@ -159,7 +164,10 @@ class Kind(Struct, frozen=True):
 
     @property
     def refresh(self) -> str | None:
-        """How a table over tables is kept equal to its SQL: `full`, `keys`, or by weights where exact."""
+        """How a table over tables is kept equal to its SQL: `full`, `keys`, or by weights where exact.
+
+        With it, the model is a table over tables, and not computed from the rows of a stream.
+        """
         return None
 
     @property

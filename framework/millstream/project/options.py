@@ -211,10 +211,11 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
         None
     )
     refresh: Annotated[
-        Literal["full", "keys"] | None,
+        Literal["full", "incremental", "keys"] | None,
         describe_key(
             "table over tables: full: compute all rows for each change, and store the differences; "
-            "keys: compute touched rows from the input, even if changes could be added to counts and sums"
+            "incremental: compute touched rows, also of append-only tables, by what these have stored; "
+            "keys: the same, even if changes could be added to counts and sums"
         ),
     ] = None
     every: Annotated[

@@ -27,6 +27,8 @@ class StoreDeclaration(Struct, frozen=True):
     """Keys that users may know from other tools, with the correct ones."""
     change_feed: bool = False
     """Whether the changes of a table can be read as a stream."""
+    versions: bool = False
+    """Whether the rows of a version can be read, and what changed between two: for tables over tables."""
     lookups: bool = True
     """Whether the joins of a query find the newest rows of a table in each batch."""
     appends_only: bool = False

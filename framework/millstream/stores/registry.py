@@ -60,6 +60,11 @@ def choices_with_change_feed() -> str:
     return " or ".join(f"store: {store}" for store in STORES if store_declaration(store).change_feed)
 
 
+def choices_with_versions() -> str:
+    """Return the options by which a table gets a store that tables over tables can read, for remedies."""
+    return " or ".join(f"store: {store}" for store in STORES if store_declaration(store).versions)
+
+
 def jar_files() -> dict[str, Path]:
     """Return the jar list of each store that needs jars."""
     files = {store: Path(__file__).parent / store / "jars.toml" for store in STORES}

@@ -128,7 +128,31 @@ class SparkTables(Protocol):
         """Store a note, to be committed by a batch of the writer `MAINTAINED` with this number."""
 
 
-class StreamedTables(SparkTables, Protocol):
+class VersionedTables(SparkTables, Protocol):
+    """The tables of a store that declares versions: tables over tables can read them."""
+
+    def newest(self, session: SparkSession, relation: NodeId) -> TableVersion:
+        """Return the newest version of a table."""
+
+    def record_changes(self, session: SparkSession, relation: NodeId) -> None:
+        """Let a table record its changes from now on, if it does not yet."""
+
+    def has_version(self, session: SparkSession, relation: NodeId, version: int) -> bool:
+        """Return whether a version can still be read, as far as that is known before it is."""
+
+    def rows_at(
+        self, session: SparkSession, relation: NodeId, version: int, columns: Iterable[Column] = ()
+    ) -> DataFrame:
+        """Return the rows of a version, with those of `columns` that it has; all if there are none."""
+
+    def changed_rows(self, session: SparkSession, relation: NodeId, after: int, until: int) -> DataFrame:
+        """Return the rows that changed after a version, each as it was and as it is.
+
+        The column `_change_type` is `insert`, `update_preimage`, `update_postimage` or `delete`.
+        """
+
+
+class StreamedTables(VersionedTables, Protocol):
     """The tables of a store that declares a change feed."""
 
     def changes(self, session: SparkSession, relation: NodeId, columns: Iterable[Column]) -> DataFrame:
@@ -144,26 +168,16 @@ class StreamedTables(SparkTables, Protocol):
     def is_at_first_rows(self, offset: Mapping[str, Any]) -> bool:
         """Return whether an offset of the stream is before the end of the rows with which it began."""
 
-    def newest(self, session: SparkSession, relation: NodeId) -> TableVersion:
-        """Return the newest version of a table."""
-
-    def record_changes(self, session: SparkSession, relation: NodeId) -> None:
-        """Let a table record its changes from now on, if it does not yet."""
-
-    def rows_at(
-        self, session: SparkSession, relation: NodeId, version: int, columns: Iterable[Column] = ()
-    ) -> DataFrame:
-        """Return the rows of a version, with those of `columns` that it has; all if there are none."""
-
-    def changed_rows(self, session: SparkSession, relation: NodeId, after: int, until: int) -> DataFrame:
-        """Return the rows that changed after a version, each as it was and as it is.
-
-        The column `_change_type` is `insert`, `update_preimage`, `update_postimage` or `delete`.
-        """
-
 
 def spark_tables(store: str, target: Target, root: Path, session: SparkSession) -> SparkTables:
     tables: SparkTables = store_module(store, "spark").connect(target, root, session)
+    return tables
+
+
+def versioned_tables(store: str, target: Target, root: Path, session: SparkSession) -> VersionedTables:
+    """Return a store's tables, whose versions can be read: `compile` refuses others (MS545)."""
+    assert store_declaration(store).versions
+    tables: VersionedTables = store_module(store, "spark").connect(target, root, session)
     return tables
 
 

@@ -80,11 +80,63 @@ def test_readers_compute_the_rows_by_themselves(tmp_path):
     assert compiled(tmp_path, "", total=total, recent=recent).diagnostics == ()
 
 
-def test_a_reader_is_no_table_over_tables(tmp_path):
-    total = "{{ config(materialized='table', unique_key='type', refresh='full') }} select type, count(*) as n from {{ ref('raw') }} group by type"
-    (diagnostic,) = compiled(tmp_path, "", total=total).diagnostics
-    message = "'refresh' is for tables over tables: 'total' computes the rows of raw by itself"
-    assert (diagnostic.code, diagnostic.message, diagnostic.help) == ("MS548", message, "remove 'refresh'")
+def errors_of(compiled_project):
+    return [d for d in compiled_project.diagnostics if d.severity == "error"]
+
+
+def over_raw(options, sql):
+    return f"{{{{ config(materialized='table'{options}) }}}} {sql} "
+
+
+PARQUET = "shop: {target: local, outputs: {local: {master: 'local[2]', kafka: embedded, tables: {parquet_path: lake}}}}"
+COUNT = "select type, count(*) as n from {{ ref('raw') }} group by type"
+RANKS = (
+    "select user_id, at, row_number() over (partition by user_id order by at) as place from {{ ref('raw') }}"
+)
+TOP = "select user_id, at, amount from {{ ref('raw') }} order by amount, at limit 3"
+
+
+@pytest.mark.parametrize(
+    ("options", "sql", "by"),
+    [
+        (", unique_key='type', refresh='incremental'", COUNT, ("type",)),
+        (", unique_key='type', refresh='keys'", COUNT, ("type",)),
+        (", unique_key='type', refresh='full'", COUNT, ()),
+        (", unique_key=['user_id', 'at'], refresh='full', every='1 hour'", TOP, ()),
+        (", unique_key=['user_id', 'at']", RANKS, ("user_id",)),
+    ],
+)
+def test_a_table_over_an_append_only_table_reads_what_is_stored(tmp_path, options, sql, by):
+    root = tmp_path / "shop"
+    assert errors_of(compiled(root, "", total=over_raw(options, sql))) == []
+    (query,) = (query for query in job_of(root).physical.queries if query.maintaining)
+    assert query.maintaining.maintenance.by == by
+    assert [read.relation for read in query.table_reads] == ["model.raw"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sql", "code", "message"),
+    [
+        ("", RANKS, "MS530", "a window function"),
+        (", unique_key='place'", RANKS.replace("partition by user_id ", ""), "MS543", "PARTITION BY"),
+        (", unique_key='user_id'", TOP, "MS543", "ORDER is not analyzed"),
+        (", unique_key='type', refresh='incremental'", COUNT.replace("ref('raw')", "ref('seen')"), "MS548", "computes the rows of seen by itself"),
+        (", unique_key='type', refresh='incremental'", COUNT.replace("ref('raw')", "ref('filed')"), "MS545", "'filed' is stored in Parquet, which keeps no versions"),
+    ],
+)  # fmt: skip
+def test_what_a_table_over_an_append_only_table_needs(tmp_path, options, sql, code, message):
+    root = tmp_path / "shop"
+    project(root, {"raw": f"{{{{ config(materialized='table') }}}} {SELECT}"})
+    (root / "profiles.yml").write_text(PARQUET)
+    (root / "models/seen.sql").write_text("select * from {{ ref('raw') }}")
+    (root / "models/filed.sql").write_text(
+        f"{{{{ config(materialized='table', store='parquet') }}}} {SELECT}"
+    )
+    (root / "models/total.sql").write_text(over_raw(options, sql))
+    (diagnostic,) = errors_of(compile_project(root))
+    assert diagnostic.code == code
+    assert message in diagnostic.message
+    assert diagnostic.location.path == "models/total.sql"
 
 
 EDITS = {

@@ -5,6 +5,7 @@ from textwrap import indent
 
 import pytest
 from example.generated import ROOT
+from support.runs import job_of
 from support.sql_plans import project
 
 from millstream.compile import compile_project
@@ -52,12 +53,6 @@ def test_a_table_that_a_cte_looks_up_is_refused_where_it_is_named(tmp_path):
     sql = f"{{{{ config(materialized='sink') }}}} with joined as (\nselect e.user_id, t.events from {EVENTS} as e\nleft join {{{{ ref('totals') }}}} as t on e.user_id = t.user_id\n) select user_id, events from joined"
     (diagnostic,) = diagnostics(tmp_path, totals=TOTALS, named=sql)
     assert (diagnostic.code, diagnostic.location.line) == ("MS626", 3)
-
-
-def test_a_table_over_a_table_in_iceberg_is_refused(tmp_path):
-    sql = "{{ config(materialized='table', unique_key='events') }} select events, count(*) as users from {{ ref('totals') }} group by events"
-    codes = [diagnostic.code for diagnostic in diagnostics(tmp_path, totals=TOTALS, spread=sql)]
-    assert codes == ["MS545"]
 
 
 CATALOG = PROFILES.replace(
@@ -111,3 +106,14 @@ def test_the_target_of_the_page_is_one(tmp_path, monkeypatch):
     profiles = "shop:\n  target: local\n  outputs:\n    local:\n      kafka: embedded\n"
     raw = f"{{{{ config(materialized='table') }}}} select user_id, at from {EVENTS}"
     assert diagnostics(tmp_path, profiles + indent(target, "      "), raw=raw) == ()
+
+
+SPREAD = "{{ config(materialized='table', unique_key='events') }} select events, count(*) as users from {{ ref('totals') }} group by events"
+FEW = "{{ config(materialized='table', unique_key='user_id') }} select user_id, events from {{ ref('totals') }} where events < 3"
+
+
+def test_a_table_over_a_table_in_iceberg_is_kept_equal_to_its_sql(tmp_path):
+    assert [d.code for d in diagnostics(tmp_path, totals=TOTALS, spread=SPREAD, few=FEW)] == []
+    queries = job_of(tmp_path).physical.queries
+    maintained = {query.maintaining.target.model for query in queries if query.maintaining}
+    assert maintained == {"model.spread", "model.few"}, "its changes can't be streamed row by row"

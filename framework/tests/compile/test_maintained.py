@@ -205,13 +205,18 @@ def test_a_wrong_key_of_a_projection_stays_an_error(tmp_path):
     assert [diagnostic.code for diagnostic in compile_project(root).diagnostics] == ["MS511"]
 
 
-def test_an_input_in_a_store_without_a_change_feed_is_refused(tmp_path):
+def test_an_input_in_a_store_without_versions_is_refused(tmp_path):
     root = compiled(tmp_path, config("type") + f"select type, count(*) as n from {ORDER} group by type")
     (root / "profiles.yml").write_text(POSTGRES)
     diagnostics = [
         diagnostic for diagnostic in compile_project(root).diagnostics if diagnostic.code == "MS545"
     ]
-    assert [diagnostic.help for diagnostic in diagnostics] == ["give 'orders' store: delta"]
+    assert [diagnostic.help for diagnostic in diagnostics] == ["give 'orders' store: delta or store: iceberg"]
+    (root / "profiles.yml").write_text(POSTGRES.replace("store:", "iceberg_path: lake, store:"))
+    for store in ("delta", "iceberg"):
+        orders = ORDERS.replace("unique_key", f"store='{store}', unique_key")
+        (root / "models/orders.sql").write_text(orders)
+        assert not [d for d in compile_project(root).diagnostics if d.severity == "error"]
 
 
 @pytest.mark.parametrize(

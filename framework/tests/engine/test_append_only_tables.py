@@ -28,6 +28,11 @@ COUNTS = """
     select kind, count(*) as events from {{ ref('raw') }} group by kind
 """
 
+KINDS = """
+    {{ config(materialized='table', unique_key='kind', refresh='incremental') }}
+    select kind, count(*) as n, max(id) as largest from {{ ref('raw') }} group by kind
+"""
+
 
 def configured(**options):
     return RAW.replace(
@@ -124,18 +129,29 @@ def test_a_rolled_back_table_has_its_folders_again(shop, first_spark):
     assert ids(shop) == [1, 2, 3]
 
 
+def kinds(shop):
+    return [(row["kind"], row["n"], row["largest"]) for row in table_rows(shop.root, "model.kinds")]
+
+
 @pytest.mark.long
 def test_an_added_column_and_another_filter_are_applied(shop, first_spark):
     shop.model("raw", RAW)
+    shop.model("kinds", KINDS)
     shop.send(minute(1), minute(2), minute(2))
     built(shop.root, first_spark)
+    assert kinds(shop) == [("x", 3, 2)]
     shop.model("raw", RAW.replace("select id", "select id, value * 2 as doubled"))
     _, events = built(shop.root, first_spark, intent=Update(frozenset({"model.raw"})))
     assert errors(events) == []
     assert [row["doubled"] for row in table_rows(shop.root, "model.raw")] == [2.0, 2.0, 2.0]
+    assert kinds(shop) == [("x", 3, 2)]
     shop.model("raw", RAW + " where id > 1")
     built(shop.root, first_spark, intent=Update(frozenset({NodeId("model", "raw")})))
     assert ids(shop) == [2, 2]
+    assert kinds(shop) == [("x", 2, 2)]
+    shop.send(minute(3))
+    assert errors(built(shop.root, first_spark)[1]) == []
+    assert kinds(shop) == [("x", 3, 3)]
 
 
 @pytest.mark.long

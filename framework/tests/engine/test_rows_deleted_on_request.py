@@ -16,6 +16,12 @@ RAW = """
 """
 
 
+COUNTS = """
+    {{ config(materialized='table', unique_key='user', refresh='incremental') }}
+    select user, count(*) as n, max(id) as newest from {{ ref('raw') }} group by user
+"""
+
+
 def record(user, number, minute, kind="x"):
     return (user, {"id": number, "kind": kind, "value": 1.0, "at": f"2026-01-01T00:{minute:02}:00Z"})
 
@@ -32,11 +38,14 @@ def test_rows_of_a_customer_are_deleted_and_late_ones_stay_out(shop, first_spark
         options = catalog.settings(namespace)
     shop.write("profiles.yml", PROFILES.replace("kafka: embedded", f"kafka: embedded, tables: {options}"))
     shop.model("raw", RAW.replace("STORE", "delta" if kind == "delta" else "iceberg"))
+    shop.model("counts", COUNTS.replace("'table'", "'table', store='delta'"))
+    touched = []
 
     def after(*records, **how):
         shop.send(*records)
-        _, events = built(shop.root, first_spark, **how)
+        results, events = built(shop.root, first_spark, **how)
         assert errors(events) == []
+        touched.append(next(node.changes.touched for node in results.results if node.changes))
         match kind:
             case "delta":
                 stored = table_rows(shop.root, "model.raw")
@@ -44,6 +53,10 @@ def test_rows_of_a_customer_are_deleted_and_late_ones_stay_out(shop, first_spark
                 stored = iceberg_rows(shop.root, "raw")
             case "catalog":
                 stored = catalog.rows(namespace, "raw")
+        numbers = {user: [row["id"] for row in stored if row["user"] == user] for user in ("ann", "bob")}
+        assert {row["user"]: (row["n"], row["newest"]) for row in table_rows(shop.root, "model.counts")} == {
+            user: (len(of_user), max(of_user)) for user, of_user in numbers.items() if of_user
+        }
         return sorted((row["user"], row["id"]) for row in stored)
 
     first = [("ann", 1), ("ann", 1), ("bob", 2)]
@@ -51,6 +64,7 @@ def test_rows_of_a_customer_are_deleted_and_late_ones_stay_out(shop, first_spark
     assert after(record("ann", 3, 5, "erase"), record("bob", 4, 5)) == [("bob", 2), ("bob", 4)]
     late = [("ann", 6), ("bob", 2), ("bob", 4)]
     assert after(record("ann", 5, 4), record("ann", 6, 6)) == late
+    assert touched == [0, 2, 1], "after the first build, only the rows of these users are computed"
     assert after(intent=FullRefresh()) == late
     assert after(record("ann", 7, 4)) == late
 

@@ -7,6 +7,7 @@ Runs that are killed are in `crash/test_crash.py` and `crash/test_appends_killed
 
 import json
 
+import duckdb
 import pytest
 from engine.test_apply import went_back
 from engine.test_handover import applied
@@ -40,11 +41,20 @@ RAW = f"{{{{ config(materialized='table') }}}} select id, user as customer, valu
 TOTALS = f"select user as customer, sum(value) as total from {EVENTS} group by user"
 BY_KEY = {
     "totals": "{{ config(materialized='table', unique_key='customer', unbounded_state='accept') }} " + TOTALS,
-    # Tables are computed over tables of Delta alone, which tell what has changed.
+    # Tables are computed over those of stores that keep versions.
     "in_delta": "{{ config(materialized='table', unique_key='customer', store='delta', unbounded_state='accept') }} "
     + TOTALS,
     "customers": "{{ config(materialized='table', unique_key='total') }} "
     "select total, count(*) as customers from {{ ref('in_delta') }} group by total",
+}
+OVER_RAW = {
+    "counted": "{{ config(materialized='table', unique_key='customer', refresh='incremental') }} "
+    "select customer, count(*) as n, sum(cast(value as int)) as total from {{ ref('raw') }} group by customer",
+    # A stream can't run it, so it reads what is stored.
+    "places": "{{ config(materialized='table', unique_key='id') }} "
+    "select id, row_number() over (partition by customer order by id) as place from {{ ref('raw') }}",
+    "largest": "{{ config(materialized='table', unique_key='id', refresh='full') }} "
+    "select id, value from {{ ref('raw') }} order by value desc, id limit 2",
 }
 COMBINED = {"sum": sum, "max": max}
 
@@ -97,13 +107,19 @@ class Lake:
     def __init__(self, shop, tables):
         self.shop, self.root, self.sent = shop, shop.root, []
         self.appends_only = "parquet" in tables
+        self.has_versions = "store: delta" in tables or "store: iceberg" in tables
         shop.write("profiles.yml", PROFILES.format(tables=tables))
         shop.model("raw", RAW)
+        for name, sql in OVER_RAW.items() if self.has_versions else ():
+            shop.model(name, sql)
         self.combine_by("sum")
 
     def combine_by(self, function):
         for name, sql in {} if self.appends_only else BY_KEY.items():
-            self.shop.model(name, sql.replace("sum(", f"{function}("))
+            combined = sql.replace("sum(", f"{function}(")
+            if self.has_versions:
+                combined = combined.replace("ref('in_delta')", "ref('totals')")
+            self.shop.model(name, combined)
 
     def double(self):
         """Change what the append-only table has."""
@@ -137,7 +153,24 @@ class Lake:
         totals = self.expected_totals(function)
         customers = {total: [*totals.values()].count(total) for total in totals.values()}
         over_table = dict(self.query("select total, customers from customers", *options))
-        return (self.totals(*options), over_table) == (totals, customers)
+        if (self.totals(*options), over_table) != (totals, customers):
+            return False
+        return not self.has_versions or self.has_all_over_raw(factor, *options)
+
+    def has_all_over_raw(self, factor, *options):
+        """Return whether the tables over the append-only one have what DuckDB computes of its rows."""
+        with duckdb.connect() as oracle:
+            oracle.execute("create table raw (id int, customer text, value double)")
+            oracle.executemany(
+                "insert into raw values (?, ?, ?)", [(i, c, v * factor) for i, c, v in self.sent]
+            )
+            return all(
+                sorted(self.query(f"select * from {name}", *options))
+                == sorted(
+                    oracle.execute(sql.partition("}}")[2].replace("{{ ref('raw') }}", "raw")).fetchall()
+                )
+                for name, sql in OVER_RAW.items()
+            )
 
 
 FIRST = [(1, "ann", 2.0), (2, "bob", 4.0)]

@@ -37,14 +37,14 @@ class Maintained:
     some = " having count(*) > 0"
     """For the oracle: over no rows, Spark gives no total of `rollup`, unlike DuckDB and standard SQL."""
 
-    def __init__(self, spark, root, sequence):
+    def __init__(self, spark, root, sequence, tables=""):
         self.spark = spark
         self.sequence = sequence
         self.root = root
         (root / "models").mkdir(parents=True, exist_ok=True)
         (root / "pyproject.toml").write_text('[project]\nname = "shop"\n[tool.millstream]\nname = "shop"\n')
         (root / "profiles.yml").write_text(
-            "shop: {target: local, outputs: {local: {master: 'local[2]', kafka: embedded}}}\n"
+            f"shop: {{target: local, outputs: {{local: {{master: 'local[2]', kafka: embedded{tables}}}}}}}\n"
         )
         topics = "".join(
             TOPIC.format(
@@ -54,7 +54,7 @@ class Maintained:
         )
         (root / "models/sources.yml").write_text(SOURCES + topics.strip("\n") + "\n")
         for number, table in enumerate(sequence.base):
-            config = f"{{{{ config(materialized='table', unique_key={list(table.keys)}{table.options}) }}}}"
+            config = f"{{{{ config(materialized='table', {self.options(table)}) }}}}"
             sql = f"{config} select {', '.join(table.columns)} from {{{{ source('web', 'e{number}') }}}}"
             (root / f"models/{table.name}.sql").write_text(sql)
         self._write()
@@ -74,6 +74,10 @@ class Maintained:
         """By model and key, the rows."""
         self.computed = set()
         self.oracle = in_memory()
+
+    def options(self, table):
+        """Return the options of a base table."""
+        return f"unique_key={list(table.keys)}{table.options}"
 
     def _write(self):
         for table in self.sequence.models:

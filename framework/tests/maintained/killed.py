@@ -1,4 +1,4 @@
-"""A project on Delta; as a program, it maintains one of its tables and kills itself and its JVM meanwhile."""
+"""A project; as a program, it maintains one of its tables and kills itself and its JVM meanwhile."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from millstream.engine.queries.start import QueryContext, incremental_table
 from millstream.engine.queries.tables import Tables
 from millstream.engine.spark.jars import jars_for
 from millstream.engine.spark.session import start_spark
-from millstream.project.values import Target
 from millstream.stores.spark import MAINTAINED
 
 BASE = TableModel("t0", {"id": "n", "k": "t", "r": "n", "v": "n"}, ("id",))
@@ -49,9 +48,9 @@ def work_of(job, tables, name, merge):
 
 def main(root: str, moment: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        target = Target("tests", "local", {"master": "local[2]"})
-        spark = start_spark("tests", target, jars_for(target), Path(folder), None)
         job = job_of(Path(root))
+        target = job.project.target
+        spark = start_spark("tests", target, jars_for(target), Path(folder), None)
         tables = Tables(spark, job.project, job.catalog)
 
         def merge(*arguments):

@@ -1,4 +1,4 @@
-"""On Delta: however often storing is interrupted, before or after the commit, all tables end equal to their SQL."""
+"""On Delta and Iceberg: however often storing is interrupted, before or after the commit, all tables end equal to their SQL."""
 
 import os
 import signal
@@ -18,18 +18,21 @@ from millstream.stores.spark import TableBatch
 
 pytestmark = [SPARK_WARNINGS, pytest.mark.long]
 
+STORES = ["delta", "iceberg"]
+
 
 class KilledError(Exception):
     pass
 
 
 class Stored:
-    """The tables of a project on Delta, and the rows that they should have."""
+    """The tables of a project in one store, and the rows that they should have."""
 
-    def __init__(self, spark, root):
+    def __init__(self, spark, root, store):
         self.spark = spark
         self.root = root
-        self.expected = Maintained(spark, root, Sequence([BASE], [GROUPS, JOINED, PLACED]))
+        tables = f", tables: {{store: {store}, iceberg_path: iceberg}}"
+        self.expected = Maintained(spark, root, Sequence([BASE], [GROUPS, JOINED, PLACED]), tables)
         self.job = job_of(root)
         self.tables = Tables(spark, self.job.project, self.job.catalog)
         self.outputs = {table.model: table for query in self.job.physical.queries for table in query.tables}
@@ -67,8 +70,9 @@ class Stored:
         self.expected.check()
 
 
-def test_an_interruption_before_or_after_a_commit_changes_nothing(spark, tmp_path):
-    stored, killed = Stored(spark, tmp_path), []
+@pytest.mark.parametrize("store", STORES)
+def test_an_interruption_before_or_after_a_commit_changes_nothing(spark, tmp_path, store):
+    stored, killed = Stored(spark, tmp_path, store), []
 
     def before(*_):
         killed.append("before")
@@ -94,8 +98,9 @@ def test_an_interruption_before_or_after_a_commit_changes_nothing(spark, tmp_pat
 
 
 @pytest.mark.parametrize("moment", ["before", "during", "after"])
-def test_a_process_that_is_killed_leaves_a_table_that_the_next_one_continues(spark, tmp_path, moment):
-    stored = Stored(spark, tmp_path)
+@pytest.mark.parametrize("store", STORES)
+def test_a_process_that_is_killed_leaves_a_table_that_the_next_one_continues(spark, tmp_path, moment, store):
+    stored = Stored(spark, tmp_path, store)
     for number in range(2):
         stored.change(number)
         if number:

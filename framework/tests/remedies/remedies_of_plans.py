@@ -17,6 +17,7 @@ COUNTED = [
 DELETING = f"{{{{ config(materialized='table', order_by='at', delete_when='amount < 0', delete_by='user_id') }}}} select user_id, amount, at {E}"
 WINDOWS = f"select user_id, window(at, '1 day') as w, count(*) as n from {EVENTS} group by user_id, window(at, '1 day')"
 ON_CLOSE, ONCE = "; or set emit='on_close'", "each window gives its row once, when no more rows can come"
+STORED_ROWS = "read what it reads; or select the rows in a view, and let both read that; or make this model a table over what is stored: config(materialized='table', unique_key='…', refresh='incremental')"
 SINK = "{{ config(materialized='sink') }} "
 NEAR = "e.at between h.seen - interval 1 hour and h.seen + interval 1 hour"
 HIT = {"visitor": "a", "path": "/", "seen": A["at"]}
@@ -134,7 +135,8 @@ CASES = {
     "a deletion by a column next to a key": case("MS121", "delete_by", "remove it: delete_when deletes the row of a key", DELETING.replace("'table'", "'table', unique_key='user_id'"), {", delete_by='user_id'": ""}),
     "a request in a table without a key": case("MS518", "delete_when", "set the columns that identify a row: config(unique_key='…'); or remove 'delete_when': then each row is appended; or set delete_by to the columns whose rows it deletes, and order_by to a time", DELETING.replace(", delete_by='user_id'", "").replace("order_by='at', ", ""), {"'amount < 0'": "'amount < 0', delete_by='user_id', order_by='at'"},
         [({"events": [A, B]}, [{"user_id": "a", "amount": 1}, {"user_id": "b", "amount": 5}]), ({"events": [A | {"amount": -1}, A, LATER]}, [{"user_id": "a", "_deleted": True}, {"user_id": "a", "at": LATER["at"]}])]),
-    "a model over rows that are deleted": case("MS214", "d", "read what it reads; or select the rows in a view, and let both read that", "select user_id from {{ ref('d') }}", {"ref('d')": "ref('v')"}, models={"d": DELETING}, added={"v": f"select user_id, amount, at {E}", "d": DELETING.replace(E, "from {{ ref('v') }}")}, message="model 'd' deletes rows"),
+    "a table over rows that are deleted": case("MS214", "d", STORED_ROWS, "select user_id from {{ ref('d') }}", {"select user_id": "{{ config(materialized='table', unique_key='user_id', refresh='incremental') }} select user_id, count(*) as n", "ref('d') }}": "ref('d') }} group by user_id"}, models={"d": DELETING}, message="model 'd' deletes rows"),
+    "a model over rows that are deleted": case("MS214", "d", STORED_ROWS, "select user_id from {{ ref('d') }}", {"ref('d')": "ref('v')"}, models={"d": DELETING}, added={"v": f"select user_id, amount, at {E}", "d": DELETING.replace(E, "from {{ ref('v') }}")}, message="model 'd' deletes rows"),
     "versions of events without a time": case("MS681", "versions", "set order_by='at'", f"{{{{ config(materialized='table', unique_key='user_id', versions='30 days') }}}} select user_id, type, at {E}", {"versions=": "order_by='at', versions="},
         [({"events": [LATER, A, B]}, [{"user_id": "a", "valid_from": A["at"], "valid_to": LATER["at"]}, {"user_id": "a", "valid_from": LATER["at"], "valid_to": None}, {"user_id": "b", "valid_to": None}])]),
     "versions by a number": case("MS681", "order_by", "select timestamp_millis(amount) as amount_time, and set order_by='amount_time'", f"{{{{ config(materialized='table', unique_key='user_id', versions='all', order_by='amount') }}}} select user_id, amount {E}", {"order_by='amount'": "order_by='amount_time'", "amount from": "amount, timestamp_millis(amount) as amount_time from"}),

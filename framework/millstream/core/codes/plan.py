@@ -86,7 +86,8 @@ MS518 The key does not identify rows
 MS530 A window function reads a stream
     Spark's streaming has no `row_number`, `rank`, `lag`, `sum(…) over (…)` and the like: each new row could
     change the results of all earlier rows. A table with `unique_key` and `order_by` holds the newest row per
-    key; `max_by`, `min_by` and `collect_list` with GROUP BY keep the best ones.
+    key; `max_by`, `min_by` and `collect_list` with GROUP BY keep the best ones. Over rows that are stored in
+    a table, also an append-only one, a table with `unique_key` can have window functions.
 MS531 ORDER BY or LIMIT over a stream
     A stream has no end, so it can't be sorted, and its first rows depend on when they are read. Sort the
     stored rows (`millstream query`), or keep the best of each group with `max_by` or `min_by`.
@@ -134,9 +135,10 @@ MS543 It is unknown which rows of a table a change touches
 MS544 An option does not apply to a table over tables
     Such a table is kept equal to its SQL. `order_by`, `delete_when`, `retention`, `dedupe`, `watermark`,
     `emit` and `state` are for rows that arrive one by one; write conditions and choices in the SQL.
-MS545 A table over tables reads a table whose store has no change feed
-    The inputs of a table over tables need a store that records changes and keeps versions. Delta does;
-    databases and Iceberg do not. The table itself can be in any store, if no other table reads it.
+MS545 A table over tables reads a table whose store keeps no versions
+    The inputs of a table over tables need a store that keeps versions, so that it is known what changed
+    between two of them. Delta and Iceberg do; databases and Parquet do not. The table itself can be in any
+    store, if no other table reads it.
 MS546 A table over tables calls a function that gives other values each time
     `rand()`, `uuid()`, `current_timestamp()` and the like return another value each time, so a table could
     not stay equal to its SQL. With `refresh='full'` and `every='1 minute'`, it is computed again that often.
@@ -144,8 +146,9 @@ MS546 A table over tables calls a function that gives other values each time
     functions that read the clock or chance, for TABLESAMPLE, and for views: if a view calls such a function
     over tables, make it a table that is computed again.
 MS548 An option is for tables over tables
-    `refresh` says how a table is kept equal to its SQL over other tables. A table that reads a stream is
-    updated row by row. `every` limits how often `run` computes a table with `refresh='full'`.
+    `refresh` says how a table is kept equal to its SQL over other tables, also append-only ones. A table
+    that reads a stream, or a view over a stream, is updated row by row. `every` limits how often `run`
+    computes a table with `refresh='full'`.
 MS549 The order of a window function is not unique
     `row_number`, `lag`, `first_value` and the like, and frames of ROWS, depend on the order of rows. Where
     ORDER BY leaves two rows of a partition equal, Spark takes them in any order: a table that is computed

@@ -124,8 +124,8 @@ MS874 Another command is using this target
     process and when it started. Wait until it has ended; with `--wait`, the command does so itself. `apply`
     works while `run` runs on the same machine, but only one `apply` at a time.
 MS875 The changes of a table can't be read as a stream
-    Not every store has a change feed: Delta records each changed row, a database does not. Store the table in
-    Delta (`store: delta`), or join it to a stream as a lookup, which reads its newest rows.
+    Not every store has a change feed: Delta records each changed row, databases and Iceberg do not. Store the
+    table in Delta (`store: delta`), or join it to a stream as a lookup, which reads its newest rows.
 MS876 A model is new in a query that has already run
     A model that joins a query is backfilled with the records that the query has already read, and then
     continues with it. Here that is not possible: another version of Spark wrote the query's checkpoint, so

@@ -36,5 +36,6 @@ MS213 Template without an end
     render 2,000,000. A step is an iteration, a call or a filter.
 MS214 Model without readers
     `ref()` names a model whose materialization only passes rows on, to where no model can read them; or an
-    append-only table with `delete_by`, of which a reader would compute deleted rows again.
+    append-only table with `delete_by`, of which a reader would compute deleted rows again. A table with
+    `refresh='incremental'` or `'full'` reads what is stored.
 """)

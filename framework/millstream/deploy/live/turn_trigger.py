@@ -8,14 +8,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.engine.queries.batch_scheduler import QueryTurn
-from millstream.engine.spark.jvm import own_class
+from millstream.engine.spark.jvm import implementing, own_class
 
 
 class TurnTrigger:
     """Where one running query waits for its turns; Spark's own thread calls it through Py4J."""
 
-    class Java:
-        implements = ("millstream.spark.TurnClock$Turns",)
+    Java = implementing("millstream.spark.TurnClock$Turns")
 
     def __init__(self, turn: QueryTurn, ended: Callable[[], None]) -> None:
         self._turn = turn

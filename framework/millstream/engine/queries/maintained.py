@@ -180,7 +180,7 @@ def maintain_table(
     if changed is not None and not changed:
         return TableChanges()
     columns = _columns(session, tables, before, now, changed)
-    if changed and before is not None and not _can_follow(before, columns, changed):
+    if changed and before is not None and not _can_follow(session, tables, before, columns, changed):
         changed = None
     note = to_json(MaintenanceNote(plan.digest, now, columns))
     sizes = [tables.of(relation).size(session, relation) for relation in (*now, plan.target.model)]
@@ -245,10 +245,18 @@ def _columns(
 
 
 def _can_follow(
-    before: MaintenanceNote, columns: Mapping[NodeId, Mapping[str, str]], changed: set[NodeId]
+    session: SparkSession,
+    tables: Tables,
+    before: MaintenanceNote,
+    columns: Mapping[NodeId, Mapping[str, str]],
+    changed: set[NodeId],
 ) -> bool:
-    """Tell whether the changed inputs still have all of their columns: changes are not read across others."""
-    return all(before.columns.get(relation, {}).items() <= columns[relation].items() for relation in changed)
+    """Tell whether the changed inputs still have their columns, and the versions that the table reflects."""
+    return all(
+        before.columns.get(relation, {}).items() <= columns[relation].items()
+        and tables.versioned(relation).has_version(session, relation, before.versions[relation].number)
+        for relation in changed
+    )
 
 
 def all_rows(session: SparkSession, maintenance: Maintenance, reads: Iterable[StaticRead]) -> DataFrame:
@@ -324,7 +332,10 @@ def _inputs_before(
 def create_views(session: SparkSession, index: int, feed: DataFrame | None) -> None:
     """Create the views of an input's changes; `feed` has none if it is None."""
     now = session.table(view_of("now", index))
-    names = [f.col(quote_name(name)) for name in now.columns]
+    # A store may have a wider type than the model.
+    names = [
+        f.col(quote_name(field.name)).cast(field.dataType).alias(field.name) for field in now.schema.fields
+    ]
     changes = now.where("false") if feed is None else feed.select(*names)
     changes.createOrReplaceTempView(view_of("changed", index))
     either = now if feed is None else now.unionAll(feed.where(_BEFORE).select(*names))

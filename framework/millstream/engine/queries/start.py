@@ -128,7 +128,8 @@ def start_query(
     query = without_copies(query, context.without_copies)
     query = with_every_tombstone(query) if context.every_tombstone else query
     host, guest = _shares(query, context)
-    session = _session(spark, query, context, _streamed(context, trigger, host, timed=listener is not None))
+    read = _streamed(query, context, trigger, host, timed=listener is not None)
+    session = _session(spark, query, context, read)
     if listener is not None:
         session.streams.addListener(listener)
     if query.follows_table:
@@ -310,7 +311,12 @@ def _make_views(session: SparkSession, query: Query, context: QueryContext) -> N
 
 
 def _streamed(
-    context: QueryContext, trigger: Mapping[str, object], host: SharedRead | None, *, timed: bool
+    query: Query,
+    context: QueryContext,
+    trigger: Mapping[str, object],
+    host: SharedRead | None,
+    *,
+    timed: bool,
 ) -> Read:
     def read(session: SparkSession, source: StreamRead) -> None:
         match source:
@@ -328,6 +334,8 @@ def _streamed(
                 start = context.sent_before.get(source.stream)
                 rows = connected.stream() if start is None else connected.after(start)
                 rows.createOrReplaceTempView(source.view)
+            case ChangesRead() if query.maintaining is not None:
+                context.tables.trigger(session, source)
             case ChangesRead():
                 context.tables.stream(session, source)
 

@@ -129,7 +129,7 @@ def _has_first_rows(
     """Return whether a batch may have rows that the table had when the query began to follow it."""
     if number == 0:
         return True
-    return tables.versioned(relation).is_at_first_rows(_recorded(session, checkpoint, number - 1)[-1])
+    return tables.is_at_first_rows(relation, _recorded(session, checkpoint, number - 1)[-1])
 
 
 def _started(session: SparkSession, checkpoint: str, number: int) -> int:

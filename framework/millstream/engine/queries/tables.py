@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,6 +23,7 @@ from millstream.engine.queries.deletions import (
     without_requested,
 )
 from millstream.engine.queries.versions import version_differences
+from millstream.engine.queries.watched_tables import stream_versions
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.from_sql.topics import topic_node
 from millstream.plan.from_sql.versions import stored_versions
@@ -35,8 +39,10 @@ from millstream.stores.spark import (
     StreamedTables,
     TableBatch,
     TableVersion,
+    VersionedTables,
     spark_tables,
     streamed_tables,
+    versioned_tables,
 )
 
 PENDING_SUFFIX = ".rebuilt"
@@ -136,6 +142,18 @@ class Tables(Struct, frozen=True, eq=False):
         changes = self._streamed(source.relation).changes(session, source.relation, source.columns)
         changes.createOrReplaceTempView(source.view)
 
+    def trigger(self, session: SparkSession, source: ChangesRead) -> None:
+        """Begin a batch for each change of a table; the rows of the stream are never read."""
+        relation = source.relation
+        # A rebuild replaces an append-only table with its columns, after which Delta's stream would end.
+        replaced = self.catalog.is_appended(relation)
+        if store_declaration(self._store(relation)).change_feed and not replaced:
+            self.stream(session, source)
+            return
+        self._check_built(relation)
+        newest = partial(self.versioned(relation).newest, self.spark, relation)
+        stream_versions(session, relation, newest).createOrReplaceTempView(source.view)
+
     def feed(self, session: SparkSession, source: ChangesRead) -> DataFrame:
         """Return the changes of a table as a stream, with the rows before (`StreamedTables.feed`)."""
         self._check_built(source.relation)
@@ -173,11 +191,16 @@ class Tables(Struct, frozen=True, eq=False):
     def record_changes(self, session: SparkSession, relation: NodeId) -> None:
         """Let a table record its changes from now on."""
         self._check_built(relation)
-        self._streamed(relation).record_changes(session, relation)
+        self.versioned(relation).record_changes(session, relation)
 
-    def versioned(self, relation: NodeId) -> StreamedTables:
+    def versioned(self, relation: NodeId) -> VersionedTables:
         """Return the store of a relation whose versions can be read."""
-        return self._streamed(relation)
+        root = Path(self.project.root)
+        return versioned_tables(self._store(relation), self.project.target, root, self.spark)
+
+    def is_at_first_rows(self, relation: NodeId, offset: Mapping[str, Any]) -> bool:
+        """Return whether an offset is before the end of the rows with which a stream of changes began."""
+        return self._streamed(relation).is_at_first_rows(offset)
 
     def exists(self, relation: NodeId) -> bool:
         return self.of(relation).exists(relation)

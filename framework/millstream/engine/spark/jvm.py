@@ -51,6 +51,11 @@ def own_class(session: SparkSession, name: str) -> Any:
     return getattr(jvm, f"millstream.{name}")
 
 
+def implementing(interface: str) -> type:
+    """Return what makes a class one that Java may call through Py4J: its attribute `Java`."""
+    return type("Java", (), {"implements": (interface,)})
+
+
 def _ignore_signals() -> None:
     """Let the JVM ignore signals to its process group: it stops when this process tells it to, or ends.
 

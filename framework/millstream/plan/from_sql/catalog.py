@@ -288,6 +288,11 @@ class Catalog(Struct, frozen=True):
             or bool(spec and spec.materialization.at_rest)
         )
 
+    def is_appended(self, relation: NodeId) -> bool:
+        """Return whether a relation is a table to which rows are only appended."""
+        spec = self.models.get(relation)
+        return spec is not None and spec.materialization.appends
+
     @property
     def jars(self) -> tuple[str, ...]:
         """Return the features of the catalog of jars that its sources and the formats of its records need."""

@@ -20,7 +20,7 @@ from millstream.plan.traits import KnownTraits, called_by
 from millstream.sql.changing_functions import changing_function
 from millstream.sql.query import OpaqueBody
 from millstream.sql.trees import column_that_is_null
-from millstream.stores.registry import choices_with_change_feed, store_declaration
+from millstream.stores.registry import choices_with_versions, store_declaration
 
 _FULL = "set config(refresh='full'): each change computes all rows, and stores the differences"
 _NOT_ROW_BY_ROW = frozenset(
@@ -49,6 +49,13 @@ def needs_rows_at_rest(spec: ModelSpec, diagnostics: Sequence[PlanDiagnostic]) -
     together = any(form.kind in {"grouping", "distinct", "union"} for form in spec.query.forms)
     return bool(diagnostics) and (
         together or any(diagnostic.code in _NOT_ROW_BY_ROW for diagnostic in diagnostics)
+    )
+
+
+def only_refused(diagnostics: Sequence[PlanDiagnostic]) -> bool:
+    """Return whether all that is wrong with SQL is that it can't run over a stream."""
+    return all(
+        diagnostic.code in {refusal.code for refusal in REFUSALS.values()} for diagnostic in diagnostics
     )
 
 
@@ -119,6 +126,13 @@ def can_be_maintained(spec: ModelSpec, context: PlanContext) -> bool:
     return spec.materialization.table is not None and _are_tables(inputs_of(spec), context)
 
 
+def can_read_stored_rows(spec: ModelSpec, context: PlanContext) -> bool:
+    """Return whether a model is a table that could also read the stored rows of append-only tables."""
+    read = inputs_of(spec)
+    at_rest = all(context.can_rest(relation) or context.appended(relation) for relation in read)
+    return spec.materialization.table is not None and at_rest and not _are_seeds(read)
+
+
 def is_view_over_tables(spec: ModelSpec, context: PlanContext) -> bool:
     """Return whether a model is a view that would be kept equal to its SQL if it were a table."""
     return not spec.materialization.stored_as and _are_tables(spec.reads, context)
@@ -126,6 +140,14 @@ def is_view_over_tables(spec: ModelSpec, context: PlanContext) -> bool:
 
 def _are_tables(read: Sequence[NodeId], context: PlanContext) -> bool:
     return not _are_seeds(read) and all(map(context.can_rest, read))
+
+
+def reads_unstreamed(spec: ModelSpec, context: PlanContext) -> bool:
+    """Return whether Spark can't stream the changes of a table that a model reads."""
+    stored = (
+        relation for relation in inputs_of(spec) if relation.kind == "model" and context.can_rest(relation)
+    )
+    return not all(store_declaration(context.store_of(relation)).change_feed for relation in stored)
 
 
 def inputs_in_motion(spec: ModelSpec, context: PlanContext) -> tuple[NodeId, ...]:
@@ -180,8 +202,10 @@ def misplaced_option(
         return PlanDiagnostic(
             "MS548", message, "set refresh='full', or remove 'every'", spec.id, option="every"
         )
-    if refresh and not can_be_maintained(spec, context):
-        others = inputs_in_motion(spec, context)
+    if refresh and not can_read_stored_rows(spec, context):
+        others = tuple(
+            relation for relation in inputs_in_motion(spec, context) if not context.appended(relation)
+        )
         names = ", ".join(relation.last_name for relation in others)
         if _only_seeds(spec, context, known_traits):
             why, remedy = "reads only seeds", "remove it, and set materialized='view'"
@@ -310,12 +334,12 @@ def _diagnostics(
         if relation.kind == "seed":
             continue
         store = store_declaration(context.store_of(relation))
-        if not store.change_feed:
+        if not store.versions:
             name = relation.last_name
             message = (
-                f"'{name}' is stored in {store.title}, which has no change feed: '{spec.name}' needs one"
+                f"'{name}' is stored in {store.title}, which keeps no versions: '{spec.name}' needs them"
             )
-            yield plan_problem("MS545", message, f"give '{name}' {choices_with_change_feed()}", "store")
+            yield plan_problem("MS545", message, f"give '{name}' {choices_with_versions()}", "store")
     for key in keys:
         column = next((c for c in spec.columns if c.name.lower() == key.lower()), None)
         if column is not None and not has_equality(column.type):

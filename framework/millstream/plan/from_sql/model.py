@@ -19,6 +19,7 @@ from millstream.plan.from_sql.maintaining import (
     as_cte,
     build_maintained,
     can_be_maintained,
+    can_read_stored_rows,
     changing_call,
     changing_rows,
     inputs_as_tables,
@@ -26,6 +27,8 @@ from millstream.plan.from_sql.maintaining import (
     is_view_over_tables,
     misplaced_option,
     needs_rows_at_rest,
+    only_refused,
+    reads_unstreamed,
 )
 from millstream.plan.from_sql.record_parts import with_place
 from millstream.plan.from_sql.scope import identity_items
@@ -74,7 +77,8 @@ from millstream.sql.query import (
 def build_model(spec: ModelSpec, context: PlanContext, known_traits: KnownTraits) -> BuiltModel:
     """Return a model over its inputs, with relay topics before steps that need a separate query.
 
-    A table over tables reads them row by row where that is right, and else is kept equal to its SQL.
+    A table over tables reads them row by row where that is right, and else is kept equal to its SQL. Readers
+    of append-only tables compute their rows, as those of views, unless that is impossible or not wanted.
     """
     if misplaced := misplaced_option(spec, context, known_traits):
         return replace(_streamed(spec, context, known_traits), diagnostics=[misplaced])
@@ -87,6 +91,10 @@ def build_model(spec: ModelSpec, context: PlanContext, known_traits: KnownTraits
             return streamed if streamed.diagnostics else _kept_equal(spec, context, known_traits, streamed)
     if can_be_maintained(spec, context):
         return build_maintained(spec, context, known_traits)
+    if can_read_stored_rows(spec, context) and (streamed is None or streamed.diagnostics):
+        maintained = build_maintained(spec, context, known_traits)
+        if streamed is None or not maintained.diagnostics or only_refused(streamed.diagnostics):
+            return maintained
     streamed = streamed or _streamed(spec, context, known_traits)
     remedy = inputs_as_tables(spec, context, known_traits)
     if not remedy:
@@ -101,7 +109,8 @@ def _at_rest(spec: ModelSpec, context: PlanContext, known_traits: KnownTraits, s
     If a seed comes first in FROM, the tables joined to it are only looked up: nothing would arrive.
     """
     static = not streamed.diagnostics and known_traits.of(streamed.root).mode == "static"
-    return (static or changing_call(spec) is not None) and can_be_maintained(spec, context)
+    needed = static or changing_call(spec) is not None or reads_unstreamed(spec, context)
+    return needed and can_be_maintained(spec, context)
 
 
 def _kept_equal(

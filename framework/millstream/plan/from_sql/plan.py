@@ -28,6 +28,7 @@ from millstream.plan.from_sql.versions import stored_versions, version_stream
 from millstream.plan.nodes import (
     Filter,
     Item,
+    Maintained,
     Node,
     Output,
     Plan,
@@ -97,6 +98,17 @@ def streamed_versions(catalog: Catalog) -> dict[NodeId, frozenset[NodeId]]:
     }
 
 
+def stored_rows_read(catalog: Catalog) -> dict[NodeId, frozenset[NodeId]]:
+    """Return the append-only tables whose stored rows each model reads, instead of computing them."""
+    if not any(spec.materialization.appends for spec in catalog.models.values()):
+        return {}
+    return {
+        id_: frozenset(filter(catalog.is_appended, root.maintenance.relations))
+        for id_, root in build_models(catalog).roots.items()
+        if isinstance(root, Maintained)
+    }
+
+
 def traits_for_readers(spec: ModelSpec, traits: Traits) -> Traits:
     """Return the traits that readers see of a model whose SQL has these traits."""
     if spec.materialization.inlined:
@@ -135,6 +147,7 @@ class _Building:
             self.provide,
             self.can_rest,
             self._is_inlined,
+            self.is_appended,
             catalog.keyed,
             self.relayed,
             catalog.store_of,
@@ -157,6 +170,10 @@ class _Building:
     def can_rest(self, relation: NodeId) -> bool:
         stand_in = self.stand_ins.get(relation)
         return stand_in.model.materialization.at_rest if stand_in else self.catalog.can_rest(relation)
+
+    def is_appended(self, relation: NodeId) -> bool:
+        stand_in = self.stand_ins.get(relation)
+        return stand_in.model.materialization.appends if stand_in else self.catalog.is_appended(relation)
 
     def versions(self, relation: NodeId) -> VersionStream | None:
         return version_stream(self.catalog.topics.get(relation))
@@ -194,7 +211,7 @@ class _Building:
         return spec is not None and spec.materialization.inlined
 
     def provide(self, relation: NodeId, at_rest: bool) -> Node:
-        if self._is_inlined(relation):
+        if self._is_inlined(relation) and not at_rest:
             self.read.add(relation)
             return self._rows(relation)
         key = (relation, at_rest)
@@ -219,7 +236,7 @@ class _Building:
         if seed := self.catalog.seeds.get(relation):
             return SeedScan(relation=relation, columns=seed.columns, label=seed.name)
         spec = self.catalog.models[relation]
-        if spec.materialization.at_rest:
+        if spec.materialization.at_rest or at_rest:
             keys = () if at_rest else spec.keys
             return TableScan(
                 relation=relation, columns=spec.columns, changes=not at_rest, keys=keys, label=spec.name
@@ -260,7 +277,7 @@ def _stand_in_rows(stand_in: StandIn, *, at_rest: bool) -> Node:
     """Return the rows of a model as its readers see them; a test may omit columns, which are then NULL."""
     columns = tuple(replace(column, nullable=True) for column in stand_in.model.columns)
     spec, traits = replace(stand_in.model, columns=columns), stand_in.traits
-    if traits.mode == "append":
+    if traits.mode == "append" and not at_rest:
         topic = spec.materialization.topic or spec.name
         return sink_node(replace(spec, materialization=Sink(topic)), traits)
     changes = traits.mode == "upsert" and not at_rest
@@ -269,7 +286,7 @@ def _stand_in_rows(stand_in: StandIn, *, at_rest: bool) -> Node:
         columns=columns,
         changes=changes,
         keys=traits.keys if changes else (),
-        stored=spec.materialization.at_rest,
+        stored=spec.materialization.keeps_rows,
         label=spec.name,
     )
     for time, delay in traits.watermarks if changes else ():

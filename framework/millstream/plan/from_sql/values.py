@@ -57,6 +57,8 @@ class PlanContext(Struct, frozen=True):
     """Returns whether a relation can be read at rest, instead of row by row."""
     inlined: Callable[[NodeId], bool]
     """Returns whether a relation is a view, whose readers compute its rows."""
+    appended: Callable[[NodeId], bool] = lambda _: False
+    """Returns whether a relation is an append-only table: tables over tables can read it at rest."""
     keyed: frozenset[str] = frozenset()
     """Python functions that keep state by key."""
     relayed: Callable[[NodeId], Node | None] = lambda _: None

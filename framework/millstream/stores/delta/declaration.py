@@ -33,6 +33,7 @@ DECLARATION = StoreDeclaration(
     options=DeltaOptions,
     location=("path",),
     change_feed=True,
+    versions=True,
     file_options=FILE_OPTIONS,
     fixed_partitions=True,
     unstored=frozenset(("interval",)),

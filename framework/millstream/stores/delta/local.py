@@ -48,6 +48,8 @@ class LocalDelta(LocalFolders, frozen=True):
             return False
         try:
             id_, newest = version
+            if {"table": id_, "number": newest} in offsets:
+                return True
             (offset,) = (offset for offset in offsets if offset.get("reservoirId") == id_)
             read_version, index = offset["reservoirVersion"], offset["index"]
             # Of the version that it is at, it has read the files up to the index.

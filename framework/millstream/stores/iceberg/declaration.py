@@ -30,6 +30,7 @@ DECLARATION = StoreDeclaration(
     required={"iceberg_path": "s3a://lake/tables"},
     in_catalog={"iceberg_catalog": "lake", "iceberg_namespace": "shop"},
     location=("iceberg_path",),
+    versions=True,
     lookups=False,
     file_options=FILE_OPTIONS,
     transforms=True,

@@ -43,17 +43,28 @@ class LocalIceberg(LocalFolders, frozen=True):
             rows = StaticTable.from_metadata(str(folder or path), options).scan().to_arrow_batch_reader()
         opened.add_arrow(table, rows)
 
-    def is_read(self, _relation: NodeId, _offsets: Sequence[Mapping[str, Any]]) -> bool:
-        return False  # it has no change feed
+    def is_read(self, relation: NodeId, offsets: Sequence[Mapping[str, Any]]) -> bool:
+        if (metadata := self._metadata(relation)) is None:
+            return False
+        newest = {"table": metadata.get("table-uuid"), "number": metadata.get("last-sequence-number")}
+        return newest in offsets
 
     def version(self, relation: NodeId) -> str | None:
+        metadata = self._metadata(relation)
+        return (
+            None
+            if metadata is None
+            else f"{metadata.get('table-uuid')} {metadata.get('current-snapshot-id')}"
+        )
+
+    def _metadata(self, relation: NodeId) -> dict[str, Any] | None:
         if (folder := local_path(self.tables.read(relation))) is None:
             return None
         try:
             number = (folder / "metadata" / "version-hint.text").read_text().strip()
-            metadata = msgspec.json.decode((folder / "metadata" / f"v{number}.metadata.json").read_bytes())
-            return "{table-uuid} {current-snapshot-id}".format_map(metadata)
-        except (OSError, KeyError, msgspec.DecodeError):
+            file = folder / "metadata" / f"v{number}.metadata.json"
+            return msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+        except (OSError, msgspec.DecodeError):
             return None
 
     def reached(self) -> str:

@@ -110,7 +110,8 @@ def _needed(
             if parent in test.relations or parent.kind == "seed":
                 continue
             if parent in relations.catalog.models and test.chain:
-                if relations.catalog.models[parent].materialization.at_rest:
+                stored = relations.catalog.models[parent].materialization.at_rest
+                if stored or parent in relations.stored_rows.get(model, ()):
                     diagnostics.append(
                         _not_testable(test, f"'{_name(parent)}' is a table inside the chain", parent)
                     )

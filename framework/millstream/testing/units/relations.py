@@ -9,7 +9,7 @@ from millstream.core.node_id import NO_NODE, NodeId
 from millstream.core.types import Type
 from millstream.formats.registry import format_of
 from millstream.plan.from_sql.catalog import Catalog
-from millstream.plan.from_sql.plan import StandIn, streamed_versions, traits_of_models
+from millstream.plan.from_sql.plan import StandIn, stored_rows_read, streamed_versions, traits_of_models
 from millstream.plan.from_sql.topics import topic_node
 from millstream.plan.from_sql.versions import stored_versions
 from millstream.plan.nodes import Column
@@ -48,6 +48,8 @@ class UnitRelations:
         self.traits = traits_of_models(catalog)
         self.streamed = streamed_versions(catalog)
         """By model, the reference topics whose records it reads as they come, as of a time."""
+        self.stored_rows = stored_rows_read(catalog)
+        """By model, the append-only tables that it reads as they are stored."""
 
     def stand_in(self, id_: NodeId) -> StandIn:
         return StandIn(self.catalog.models[id_], self.traits[id_])
@@ -78,7 +80,8 @@ class UnitRelations:
             return UnitRelation(id_, columns, derived, metadata)
         if id_ in self.catalog.models:
             spec = self.catalog.models[id_]
-            deletes = spec.materialization.table is not None and spec.materialization.table.delete_by
+            table = spec.materialization.table
+            deletes = (table is not None and table.delete_by) or id_ in self.stored_rows.get(model, ())
             metadata = (DELETED,) if deletes or self.traits[id_].mode == "upsert" else ()
             sent = (HEADERS,) if spec.materialization.sends_records else ()
             return UnitRelation(id_, _typed(spec.columns), metadata=metadata, sent=sent)

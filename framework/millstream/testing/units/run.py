@@ -197,8 +197,7 @@ class UnitTestRun:
             encoder = RecordEncoder(self.test, self.context.project, self.context.relations)
             return ReferenceTopic(view, encoder.records(relation, topic, rows), query)
         columns, keys = stored
-        if keys:
-            rows = _newest_given(rows, keys)
+        rows = _newest_given(rows, keys) if keys else _rows_left(rows)
         arrow = arrow_rows(rows, columns, deletes=False)
         return LookupRows(view, columns_to_ddl(columns), arrow, self.context.relations.computed(relation))
 
@@ -249,6 +248,17 @@ def _newest_given(rows: Iterable[GivenRow], keys: Sequence[str]) -> tuple[GivenR
     for row in rows:
         newest[repr([row.values.get(key) for key in keys])] = row
     return tuple(row for row in newest.values() if not row.metadata.get(DELETED))
+
+
+def _rows_left(rows: Iterable[GivenRow]) -> tuple[GivenRow, ...]:
+    """Return the rows that an append-only table has: a deleted row removes earlier ones with its values."""
+    left: list[GivenRow] = []
+    for row in rows:
+        if row.metadata.get(DELETED):
+            left = [other for other in left if not row.values.items() <= other.values.items()]
+        else:
+            left.append(row)
+    return tuple(left)
 
 
 def _dead_letter(record: Row) -> Row:

@@ -148,10 +148,20 @@ class DeltaTables(Struct, frozen=True):
         return versions.table_size(session, self.folder.read(relation))
 
     def record_changes(self, session: SparkSession, relation: NodeId) -> None:
+        if not self._is_production(relation):
+            versions.record_changes(session, self.folder.read(relation))
+
+    def _is_production(self, relation: NodeId) -> bool:
+        """Whether an environment reads the table of production, and must not write it."""
         environment = self.folder.environment
-        if environment is not None and environment.defers(relation):
-            return  # production's tables are only read
-        versions.record_changes(session, self.folder.read(relation))
+        return environment is not None and environment.defers(relation)
+
+    def has_version(self, session: SparkSession, relation: NodeId, version: int) -> bool:
+        path = self.folder.read(relation)
+        if self._is_production(relation) and not versions.has_recorded(session, path, version):
+            return False  # no reader there needs its changes
+        kept_for = old_files.kept_for(self.old_files, followed=True)
+        return versions.has_version(session, path, version, kept_for)
 
     def rows_at(
         self, session: SparkSession, relation: NodeId, version: int, columns: Iterable[Column] = ()

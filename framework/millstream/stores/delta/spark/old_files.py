@@ -18,6 +18,7 @@ from millstream.stores.deletions import files_must_go, note_removal, now_millis
 from millstream.stores.delta.spark import small_tables
 from millstream.stores.delta.spark.append import delete_expired
 from millstream.stores.delta.spark.table import table_at
+from millstream.stores.delta.spark.versions import is_true, load_snapshot
 from millstream.stores.file_sizes import combines_after, file_size, has_many_small
 from millstream.stores.session_settings import use_settings
 
@@ -36,8 +37,12 @@ def is_due(session: SparkSession, table: TableOutput, path: str, retention: str 
     """Return whether a batch with this number is followed by `compact_table`."""
     if combines_after(number):
         return True
-    kept_for = _hours(retention, followed=False) * _HOUR
-    return table.deletes_on_request and files_must_go(session, path, kept_for)
+    if not table.deletes_on_request:
+        return False
+    if not files_must_go(session, path, kept_for(retention, followed=False)):
+        return False
+    followed = is_true(load_snapshot(session, path), small_tables.FEED)
+    return files_must_go(session, path, kept_for(retention, followed=followed))
 
 
 def compact_table(session: SparkSession, table: TableOutput, path: str, retention: str | None) -> None:
@@ -76,6 +81,11 @@ def _tend_here(delta_table: DeltaTable, table: TableOutput, retention: str | Non
     # `full` finds the files of the change feed, too.
     delta_table.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
     return hours
+
+
+def kept_for(retention: str | None, *, followed: bool) -> int:
+    """Return for how many milliseconds old files are kept."""
+    return _hours(retention, followed=followed) * _HOUR
 
 
 def _hours(retention: str | None, *, followed: bool) -> int:

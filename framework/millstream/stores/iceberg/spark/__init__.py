@@ -17,10 +17,17 @@ from millstream.queries.values import TableOutput
 from millstream.stores.deletions import note_deletion
 from millstream.stores.file_sizes import combines_after
 from millstream.stores.iceberg.namespace import iceberg_location
-from millstream.stores.iceberg.spark import commits, files, merge, old_files, swap, table
+from millstream.stores.iceberg.spark import commits, files, merge, old_files, swap, table, versions
 from millstream.stores.iceberg.spark.address import Address, Addresses
 from millstream.stores.note_files import read_note_file, write_note_file
-from millstream.stores.spark import MAINTAINED, CopiedRows, SparkTables, StoredNote, TableBatch, TableVersion
+from millstream.stores.spark import (
+    MAINTAINED,
+    CopiedRows,
+    StoredNote,
+    TableBatch,
+    TableVersion,
+    VersionedTables,
+)
 
 
 class IcebergTables(Struct, frozen=True):
@@ -81,6 +88,23 @@ class IcebergTables(Struct, frozen=True):
     def size(self, session: SparkSession, relation: NodeId) -> int:  # noqa: ARG002
         return _summed(_opened(self.addresses.read(relation)), "total-files-size")
 
+    def newest(self, session: SparkSession, relation: NodeId) -> TableVersion:  # noqa: ARG002
+        return versions.newest_version(_opened(self.addresses.read(relation)))
+
+    def record_changes(self, session: SparkSession, relation: NodeId) -> None:
+        """Do nothing: what changed is the difference between two lists of files."""
+
+    def has_version(self, session: SparkSession, relation: NodeId, version: int) -> bool:  # noqa: ARG002
+        return versions.has_version(_opened(self.addresses.read(relation)), version)
+
+    def rows_at(
+        self, session: SparkSession, relation: NodeId, version: int, columns: Iterable[Column] = ()
+    ) -> DataFrame:
+        return versions.rows_at(session, _opened(self.addresses.read(relation)), version, columns)
+
+    def changed_rows(self, session: SparkSession, relation: NodeId, after: int, until: int) -> DataFrame:
+        return versions.changed_rows(session, _opened(self.addresses.read(relation)), after, until)
+
     def noted(self, session: SparkSession, output: TableOutput) -> StoredNote:
         address = self.addresses.written(output.model)
         number = commits.last_batch(_opened(address), MAINTAINED)
@@ -103,7 +127,7 @@ def _summed(opened: Any, name: str) -> int:
     return 0 if snapshot is None else int(snapshot.summary().get(name) or 0)
 
 
-def connect(target: Target, root: Path, session: SparkSession) -> SparkTables:
+def connect(target: Target, root: Path, session: SparkSession) -> VersionedTables:
     settings = target.settings.get("tables") or {}
     addresses = Addresses(session, iceberg_location(target, root))
     return IcebergTables(addresses, session, settings.get("old_snapshots"))

@@ -69,10 +69,11 @@ def write_files(rows: DataFrame, table: Any, folder: str) -> list[StoredFile]:
     return list(_written(session, table, path, value_types))
 
 
-def files_of_table(table: Any) -> list[StoredFile]:
-    """Return the files of the newest version."""
+def files_of_table(table: Any, snapshot: int | None = None) -> list[StoredFile]:
+    """Return the files of a snapshot, or of the newest one."""
     files = []
-    tasks = table.newScan().planFiles()
+    scan = table.newScan()
+    tasks = (scan if snapshot is None else scan.useSnapshot(snapshot)).planFiles()
     try:
         iterator = tasks.iterator()
         while iterator.hasNext():
@@ -88,9 +89,12 @@ def files_of_table(table: Any) -> list[StoredFile]:
     return files
 
 
-def read_files(session: SparkSession, table: Any, files: Iterable[StoredFile]) -> DataFrame:
-    """Return the rows of some files, with the columns that Spark knows."""
-    columns = [(name, type_) for name, type_ in stored_columns(session, table) if type_ != UNKNOWN]
+def read_files(
+    session: SparkSession, table: Any, files: Iterable[StoredFile], schema: Any = None
+) -> DataFrame:
+    """Return the rows of some files, with the columns that Spark knows, of a schema or of the newest one."""
+    stored = stored_columns(session, table, schema)
+    columns = [(name, type_) for name, type_ in stored if type_ != UNKNOWN]
     paths = [exact_path(file.path) for file in files]
     if not paths:
         return session.createDataFrame([], ddl_of(columns))
@@ -99,7 +103,11 @@ def read_files(session: SparkSession, table: Any, files: Iterable[StoredFile]) -
 
 def read_rows(session: SparkSession, table: Any, columns: Iterable[Column] = ()) -> DataFrame:
     """Return the rows of the newest version, with those of `columns` that it has; all if there are none."""
-    rows = read_files(session, table, files_of_table(table))
+    return selected_rows(read_files(session, table, files_of_table(table)), columns)
+
+
+def selected_rows(rows: DataFrame, columns: Iterable[Column]) -> DataFrame:
+    """Return rows with those of `columns` that they have, with their types; all if there are none."""
     stored = {name.lower() for name in rows.columns}
     selected = [
         f.col(quote_name(column.name)).cast(str(column.type)).alias(column.name)

@@ -83,8 +83,9 @@ def map_names(session: SparkSession, update: Any, schema: Any) -> None:
     update.set(MAPPING, mapping.NameMappingParser.toJson(mapping.MappingUtil.create(schema))).commit()
 
 
-def stored_columns(session: SparkSession, table: Any) -> list[tuple[str, Type]]:
-    return columns_of(iceberg(session).SchemaParser.toJson(table.schema()))
+def stored_columns(session: SparkSession, table: Any, schema: Any = None) -> list[tuple[str, Type]]:
+    """Return the columns of a schema of a table, or of the newest one."""
+    return columns_of(iceberg(session).SchemaParser.toJson(schema or table.schema()))
 
 
 def properties_of(table: Any) -> dict[str, str]:
