@@ -26,6 +26,7 @@ from millstream.project.logins import (
     registry_contradictions,
 )
 from millstream.project.names import LONGEST, Environment, is_name
+from millstream.project.s3 import S3
 from millstream.project.schema import Shape, ShapeReader
 from millstream.project.secrets import Placeholder, Secret, is_secret_name, is_secret_setting
 from millstream.project.spark_settings import TIMEZONE, as_text, session_timezone, with_timezone
@@ -304,16 +305,16 @@ def _check(reader: ShapeReader, shape: TargetShape) -> None:
             report(tables, key, "MS107", message, remedy)
         for key, path, example in _remote_folders(tables):
             message = f"'{key}' must be a folder, and '{path}' is an address"
-            remedy = f"write a folder that all of Spark's machines have: {example}"
+            remedy = f"write a folder that all of Spark's machines have: {example}; or one in S3: s3a://…"
             report(tables, key, "MS107", message, remedy)
 
 
 def _remote_folders(tables: TablesShape) -> Iterator[tuple[str, str, str]]:
-    """Yield the options that name an address, where a store needs a folder, with an example."""
+    """Yield the options that name an address, where a store needs a folder or S3, with an example."""
     for store in map(store_declaration, STORES):
         for key, example in store.required.items() if store.in_folder else ():
             path = getattr(tables, key)
-            if isinstance(path, str) and local_path(path) is None:
+            if isinstance(path, str) and local_path(path) is None and not path.startswith(S3):
                 yield key, path, example
 
 

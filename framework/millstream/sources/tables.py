@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from millstream.core.errors import Diagnostic, did_you_mean
 from millstream.project.columns import ColumnReader, column_names
 from millstream.project.folders import local_path
+from millstream.project.s3 import S3
 from millstream.project.shapes import Names, describe_key
 from millstream.project.values import RowSource
 from millstream.sources.positions import Position
@@ -30,12 +31,14 @@ class TableShape(RowShape, kw_only=True):
     ] = False
 
 
-def check_folder(reader: ColumnReader, shape: Any, key: str = "path") -> None:
-    """Report a path that is not a folder of this machine."""
+def check_folder(reader: ColumnReader, shape: Any, key: str = "path", *, in_s3: bool = False) -> None:
+    """Report a path that is not a folder of this machine, nor in S3 if it can be there."""
     path = getattr(shape, key)
-    if not path.strip() or local_path(path) is None:
+    if not path.strip() or (local_path(path) is None and not (in_s3 and path.startswith(S3))):
         message = f"'{path}' is not a folder of this machine"
         remedy = "name the folder, which each machine of the cluster has at this path"
+        if in_s3:
+            message, remedy = f"{message}, nor in S3: s3a://bucket/folder", f"{remedy}, or an address in S3"
         reader.report_at(reader.location(shape, key), "MS107", message, remedy)
 
 

@@ -22,7 +22,7 @@ class StoreDeclaration(Struct, frozen=True):
     location: tuple[str, ...] = ()
     """The options that say where tables are."""
     in_folder: bool = False
-    """Whether these must be folders, not addresses of a storage: files are moved there."""
+    """Whether these must be folders or in S3, not in another storage: files are moved there."""
     words: Mapping[str, str] = {}
     """Keys that users may know from other tools, with the correct ones."""
     change_feed: bool = False

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from millstream.core.atomic import replace_file
 from millstream.core.decoding import from_json
@@ -38,11 +39,26 @@ class Files(Protocol):
         ...
 
 
+class ReadableFiles(Protocol):
+    def read(self, path: str) -> bytes | None: ...
+    def paths(self, folder: str) -> list[str]:
+        """Return the paths of files in a folder and in those within; none if it does not exist."""
+        ...
+
+
+class TableFiles(Files, ReadableFiles, Protocol):
+    """Files that are moved into a table."""
+
+    def move(self, path: str, to: str) -> None:
+        """Move a file, in place of another; nothing happens if it was moved before."""
+        ...
+
+
 def path_in(folder: str, name: str) -> str:
     return f"{folder.rstrip('/')}/{name}"
 
 
-def read_json(files: Files, path: str, type_: type[T]) -> T | None:
+def read_json(files: Files | ReadableFiles, path: str, type_: type[T]) -> T | None:
     content = files.read(path)
     return None if content is None else from_json(content, type_)
 
@@ -51,7 +67,7 @@ def write_json(files: Files, path: str, value: object) -> None:
     files.write(path, msgspec.json.format(to_json(value), indent=1))
 
 
-class LocalFiles:
+class LocalFiles(Struct, frozen=True):
     def read(self, path: str) -> bytes | None:
         try:
             return _path(path).read_bytes()
@@ -87,7 +103,6 @@ class LocalFiles:
             shutil.copytree(_path(folder), _path(to))
 
     def move(self, path: str, to: str) -> None:
-        """Move a file, in place of another; nothing happens if it was moved before."""
         target = _path(to)
         make_folder(target.parent)
         try:
@@ -97,7 +112,6 @@ class LocalFiles:
                 raise
 
     def paths(self, folder: str) -> list[str]:
-        """Return the paths of files in a folder and in those within; none if it does not exist."""
         path = _path(folder)
         return [file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file()]
 

@@ -8,13 +8,13 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from millstream.project.folders import local_path
-from millstream.stores.files import Files, LocalFiles
+from millstream.stores.files import LocalFiles, TableFiles
 
 _VISIBLE_WHEN_CLOSED = "fs.capability.outputstream.abortable"
 """Hadoop's CommonPathCapabilities.ABORTABLE_STREAM."""
 
 
-def files_of(path: str, spark: SparkSession) -> Files:
+def files_of(path: str, spark: SparkSession) -> TableFiles:
     return LocalFiles() if local_path(path) is not None else HadoopFiles(spark)
 
 
@@ -90,6 +90,29 @@ class HadoopFiles:
             other.mkdirs(new.getParent())
             copying = self._java.org.apache.hadoop.fs.FileUtil
             copying.copy(system, old, other, new, False, self._settings)
+
+    def move(self, path: str, to: str) -> None:
+        """Move a file, also one that was copied and not removed when this was killed, as in S3."""
+        old, system = self._open(path)
+        new, _ = self._open(to)
+        if not system.exists(old):
+            if not system.exists(new):
+                raise FileNotFoundError(path)
+            return
+        system.mkdirs(new.getParent())
+        system.delete(new, False)
+        if not system.rename(old, new):
+            raise OSError(f"{path} can't be moved to {to}")
+
+    def paths(self, folder: str) -> list[str]:
+        hadoop_path, system = self._open(folder)
+        if not system.exists(hadoop_path):
+            return []
+        start = f"{system.makeQualified(hadoop_path).toString()}/"
+        statuses, paths = system.listFiles(hadoop_path, True), []
+        while statuses.hasNext():
+            paths.append(str(statuses.next().getPath().toString()).removeprefix(start))
+        return paths
 
     def _open(self, path: str) -> tuple[Any, Any]:
         hadoop_path = self._java.org.apache.hadoop.fs.Path(path)

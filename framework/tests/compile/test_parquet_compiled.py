@@ -66,12 +66,15 @@ def test_a_target_needs_a_folder_for_them(tmp_path):
     assert diagnostic.help == "add parquet_path: lake/events"
 
 
-def test_the_folder_is_none_of_a_storage(tmp_path):
-    (diagnostic,) = diagnostics(tmp_path, "", profiles=PROFILES.replace("lake", "'s3a://lake/events'"))
+def test_the_folder_is_one_of_machines_or_in_s3(tmp_path):
+    (diagnostic,) = diagnostics(tmp_path, "", profiles=PROFILES.replace("lake", "'hdfs://lake/events'"))
     assert (diagnostic.code, diagnostic.message) == (
         "MS107",
-        "'parquet_path' must be a folder, and 's3a://lake/events' is an address",
+        "'parquet_path' must be a folder, and 'hdfs://lake/events' is an address",
     )
-    assert diagnostic.help == "write a folder that all of Spark's machines have: lake/events"
+    assert diagnostic.help == (
+        "write a folder that all of Spark's machines have: lake/events; or one in S3: s3a://…"
+    )
     assert (diagnostic.location.path, diagnostic.location.line) == ("profiles.yml", 2)
-    assert diagnostics(tmp_path, "", profiles=PROFILES.replace("lake", "'file:/lake/events'")) == ()
+    for folder in ("file:/lake/events", "s3a://lake/events"):
+        assert diagnostics(tmp_path, "", profiles=PROFILES.replace("lake", f"'{folder}'")) == ()

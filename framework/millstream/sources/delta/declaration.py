@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from msgspec.structs import replace
+
 from millstream.project.columns import ColumnReader
+from millstream.project.s3 import S3
 from millstream.project.shapes import describe_key
 from millstream.project.values import RowSource
 from millstream.sources.declaration import Declaration
@@ -13,7 +16,9 @@ from millstream.sources.tables import TableShape, check_folder, check_start, wit
 
 
 class DeltaShape(TableShape, kw_only=True):
-    path: Annotated[str, describe_key("the folder of the table, relative to the project")]
+    path: Annotated[
+        str, describe_key("the folder of the table, relative to the project, or s3a://bucket/folder")
+    ]
     start: Annotated[
         int | str | None,
         describe_key("the version or time to start from: 12, or '2026-01-01 00:00:00'; by default, all rows"),
@@ -24,9 +29,10 @@ _read = row_reader("delta", "path", "start", options=("skip_changes",))
 
 
 def _table(reader: ColumnReader, source: Any, shape: DeltaShape) -> RowSource:
-    check_folder(reader, shape)
+    check_folder(reader, shape, in_s3=True)
     check_start(reader, shape, "version")
-    return with_key(reader, shape, _read(reader, source, shape))
+    table = replace(_read(reader, source, shape), jars=("s3",) if shape.path.startswith(S3) else ())
+    return with_key(reader, shape, table)
 
 
 DECLARATION = Declaration(

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.project.folders import absolute_path, local_path
+from millstream.project.s3 import S3, arrow_s3, delta_options
 from millstream.project.values import Project, RowSource
 from millstream.sources.tables import START_OVER
 
@@ -26,15 +27,27 @@ class AddedFiles(Struct, frozen=True):
     names: tuple[str, ...]
 
 
-def folder_of(source: RowSource, project: Project) -> Path:
-    """Return the folder of a table, which must exist."""
-    path = local_path(absolute_path(source.settings["path"], Path(project.root)))
-    assert path is not None, "only folders of this machine are accepted"
-    if not (path / "_delta_log").is_dir():
-        message = f"the Delta table of source '{source.id}' does not exist: {path}"
+def folder_of(source: RowSource, project: Project) -> str:
+    """Return the folder of a table, which must exist, or its address in S3."""
+    folder = _folder(source, project)
+    if folder.startswith(S3):
+        try:
+            log = arrow_s3(project.target.settings).get_file_info(f"{folder.removeprefix(S3)}/_delta_log")
+        except OSError as error:
+            raise _unreadable(source, folder, error) from None
+        exists = log.type.name != "NotFound"
+    else:
+        exists = (Path(folder) / "_delta_log").is_dir()
+    if not exists:
+        message = f"the Delta table of source '{source.id}' does not exist: {folder}"
         remedy = "let its writer create it, or change the path of the source"
         raise MillstreamError(Diagnostic("MS645", message, source.location, remedy))
-    return path
+    return folder
+
+
+def _folder(source: RowSource, project: Project) -> str:
+    address = absolute_path(source.settings["path"], Path(project.root))
+    return str(local_path(address) or address.rstrip("/"))
 
 
 def newest_version(source: RowSource, project: Project) -> tuple[str, int]:
@@ -56,12 +69,19 @@ def _open(source: RowSource, project: Project) -> DeltaTable:
     from deltalake.exceptions import DeltaError
 
     folder = folder_of(source, project)
+    options = delta_options(project.target.settings) if folder.startswith(S3) else None
     try:
-        return DeltaTable(str(folder), without_files=True)
+        return DeltaTable(folder, storage_options=options)
     except (DeltaError, OSError) as error:
-        message = f"the Delta table of source '{source.id}' can't be read: {str(error)[:300]}"
-        remedy = "check its folder, or change the path of the source"
-        raise MillstreamError(Diagnostic("MS645", message, source.location, remedy)) from None
+        raise _unreadable(source, folder, error) from None
+
+
+def _unreadable(source: RowSource, folder: str, error: Exception) -> MillstreamError:
+    message = f"the Delta table of source '{source.id}' can't be read: {str(error)[:300]}"
+    remedy = "check its folder, or change the path of the source"
+    if folder.startswith(S3):
+        remedy = "check the credentials and the region of S3, or change the path of the source"
+    return MillstreamError(Diagnostic("MS645", message, source.location, remedy))
 
 
 def added_files(source: RowSource, project: Project, first: int, end: int) -> list[AddedFiles]:
@@ -94,9 +114,13 @@ def _actions_of(source: RowSource, project: Project, version: int) -> tuple[bool
 
 
 def _log_entries(source: RowSource, project: Project, version: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    path = folder_of(source, project) / "_delta_log" / f"{version:020}.json"
+    path = f"{_folder(source, project)}/_delta_log/{version:020}.json"
     try:
-        lines = path.read_bytes().splitlines()
+        if path.startswith(S3):
+            with arrow_s3(project.target.settings).open_input_stream(path.removeprefix(S3)) as file:
+                lines = file.read().splitlines()
+        else:
+            lines = Path(path).read_bytes().splitlines()
     except FileNotFoundError:
         message = f"version {version} of the Delta table of source '{source.id}' is no longer in its log"
         raise MillstreamError(Diagnostic("MS645", message, source.location, START_OVER)) from None

@@ -65,7 +65,7 @@ class DeltaRows(Struct, frozen=True):
 
     @property
     def _path(self) -> str:
-        return str(folder_of(self.source, self.project))
+        return folder_of(self.source, self.project)
 
     def _reader(self) -> DataStreamReader:
         reader = self.session.readStream.format("delta").option("maxFilesPerTrigger", _ALL_FILES)

@@ -12,10 +12,10 @@ from millstream.core.types import BINARY, SMALLINT, STRING, TIMESTAMP, TINYINT, 
 from millstream.formats.options import wrong_options
 from millstream.project.columns import ColumnReader
 from millstream.project.folders import local_path
+from millstream.project.s3 import S3
 from millstream.project.shapes import Duration, OnBadRecord, Positive, describe_key
 from millstream.project.values import RowSource
 from millstream.sources.declaration import Declaration, GivenColumn
-from millstream.sources.files.listing import S3
 from millstream.sources.rows import RowShape, row_reader
 
 FileFormat = Literal["parquet", "avro", "json", "csv", "text"]

@@ -7,13 +7,8 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-from millstream.project.secrets import Secret
-
-S3 = "s3a://"
-"""What addresses in S3 start with, as Hadoop writes them."""
-_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+from millstream.project.s3 import S3, arrow_s3
 
 
 def files_in(folder: str, pattern: str, settings: Mapping[str, Any]) -> Iterator[str]:
@@ -43,27 +38,16 @@ def _raise_unless_gone(error: OSError) -> None:
 
 
 def _names_in_s3(folder: str, settings: Mapping[str, Any]) -> Iterator[str]:
-    """Yield names of objects; the login is that of the environment or the machine, as Spark's is."""
-    from pyarrow.fs import FileSelector, FileType, S3FileSystem
+    """Yield names of objects."""
+    from pyarrow.fs import FileSelector, FileType
 
-    client = S3FileSystem(**_endpoint(settings))
+    client = arrow_s3(settings)
     bucket_path = folder.removeprefix(S3)
     if client.get_file_info(bucket_path).type == FileType.File:
         yield ""
     for info in client.get_file_info(FileSelector(bucket_path, recursive=True, allow_not_found=True)):
         if info.type == FileType.File:
             yield info.path.removeprefix(f"{bucket_path}/")
-
-
-def _endpoint(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return where S3 is, if it is not Amazon's: as the target says it to Spark, or in the environment."""
-    option = (settings.get("spark") or {}).get("spark.hadoop.fs.s3a.endpoint")
-    text = option.reveal() if isinstance(option, Secret) else option
-    address = str(text or next((os.environ[name] for name in _ENDPOINTS if os.environ.get(name)), ""))
-    if not address:
-        return {}
-    parts = urlsplit(address if "://" in address else f"https://{address}")
-    return {"endpoint_override": parts.netloc, "scheme": parts.scheme}
 
 
 def _is_read(parts: list[str], pattern: list[str]) -> bool:

@@ -13,6 +13,7 @@ import msgspec
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.node_id import NodeId
 from millstream.project.folders import local_path
+from millstream.project.s3 import S3, delta_options
 from millstream.project.values import Target
 from millstream.stores.delta.folder import delta_folder
 from millstream.stores.folders import writable_folder
@@ -31,8 +32,9 @@ class LocalDelta(LocalFolders, frozen=True):
         from millstream.stores.tables.datafusion_errors import clean_error
 
         path = self.tables.read(table.id)
+        options = delta_options(self.settings) if path.startswith(S3) else None
         try:
-            opened.add(table, DeltaTable(path))
+            opened.add(table, DeltaTable(path, storage_options=options))
         except TableNotFoundError:
             return
         except (DeltaError, OSError) as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from millstream.stores.files import LocalFiles, path_in, read_json, write_json
+from millstream.stores.files import ReadableFiles, TableFiles, path_in, read_json, write_json
 from millstream.stores.parquet.folder import ParquetTable
 
 
@@ -33,18 +33,18 @@ class TableRecord(Struct, frozen=True, omit_defaults=True):
     """The table is being removed."""
 
 
-def read_record(files: LocalFiles, table: ParquetTable) -> TableRecord | None:
+def read_record(files: ReadableFiles, table: ParquetTable) -> TableRecord | None:
     record = read_json(files, table.record, TableRecord)
     return None if record is None or record.dropped else record
 
 
-def commit(files: LocalFiles, table: ParquetTable, record: TableRecord, changes: FileChanges) -> None:
+def commit(files: TableFiles, table: ParquetTable, record: TableRecord, changes: FileChanges) -> None:
     """Record a table with changes of its files, and do them; once recorded, they are done after a failure."""
     write_json(files, table.record, replace(record, pending=changes))
     finish(files, table)
 
 
-def finish(files: LocalFiles, table: ParquetTable) -> TableRecord | None:
+def finish(files: TableFiles, table: ParquetTable) -> TableRecord | None:
     """Do what an interrupted command has left, and return the record of a table; None if there is none."""
     record = read_json(files, table.record, TableRecord)
     if record is None:
@@ -63,17 +63,17 @@ def finish(files: LocalFiles, table: ParquetTable) -> TableRecord | None:
     return done
 
 
-def drop(files: LocalFiles, table: ParquetTable) -> None:
+def drop(files: TableFiles, table: ParquetTable) -> None:
     if (record := read_json(files, table.record, TableRecord)) is not None:
         write_json(files, table.record, replace(record, dropped=True))
         _remove(files, table)
 
 
-def _remove(files: LocalFiles, table: ParquetTable) -> None:
+def _remove(files: TableFiles, table: ParquetTable) -> None:
     files.remove(table.folder)
     files.remove(table.records)
 
 
-def data_files(files: LocalFiles, table: ParquetTable) -> list[str]:
+def data_files(files: ReadableFiles, table: ParquetTable) -> list[str]:
     """Return the files with the rows of a table, by their paths in it."""
     return sorted(path for path in files.paths(table.folder) if path.endswith(".parquet"))

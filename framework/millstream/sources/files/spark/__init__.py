@@ -13,9 +13,9 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.types import Field
 from millstream.formats.sql import fields_to_ddl
+from millstream.project.s3 import S3
 from millstream.project.values import Project, RowSource
 from millstream.sources.files.declaration import ENCODINGS
-from millstream.sources.files.listing import S3
 from millstream.sources.files.positions import FilesPosition, ends, folder_of, path_of
 from millstream.sources.files.spark.lines import decode_lines, undecodable_lines
 from millstream.sources.positions import Range

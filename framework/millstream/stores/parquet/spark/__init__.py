@@ -18,8 +18,9 @@ from millstream.project.values import Target
 from millstream.queries.values import TableOutput
 from millstream.stores.column_types import check_column_types
 from millstream.stores.file_sizes import combines_after
-from millstream.stores.files import LocalFiles, write_json
+from millstream.stores.files import TableFiles, write_json
 from millstream.stores.folders import TableFolder
+from millstream.stores.hadoop_files import files_of
 from millstream.stores.parquet.folder import ParquetTable, parquet_folder, parquet_table
 from millstream.stores.parquet.record import (
     FileChanges,
@@ -39,29 +40,29 @@ from millstream.stores.spark import CopiedRows, SparkTables, StoredNote, TableBa
 class ParquetTables(Struct, frozen=True):
     folder: TableFolder
     spark: SparkSession
+    files: TableFiles
 
     def create(self, output: TableOutput, *, changes: bool) -> bool:  # noqa: ARG002 -- there is no change feed
         table = self._written(output)
-        files = LocalFiles()
-        if (record := finish(files, table)) is None:
-            _begin(files, output, table)
+        if (record := finish(self.files, table)) is None:
+            _begin(self.files, output, table)
             return True
-        _add_columns(files, output, table, record)
+        _add_columns(self.files, output, table, record)
         return False
 
     def merge(self, rows: DataFrame, output: TableOutput, batch: TableBatch) -> None:
         """Append the rows of a batch, unless the table already has it."""
-        session, table = rows.sparkSession, self._written(output)
-        files = LocalFiles()
+        session, table, files = rows.sparkSession, self._written(output), self.files
         record = _finished(files, table)
         if record.batches.get(batch.writer, -1) >= batch.number:
             return
 
         def newest() -> NewestTime | None:
-            return _stored_newest(record, output) or newest_time(read_rows(session, table, record), output)
+            stored = read_rows(session, table, record, data_files(files, table))
+            return _stored_newest(record, output) or newest_time(stored, output)
 
         with with_retention(rows, output, newest, local=batch.local) as (retained, limit):
-            staged = stage_files(retained, table, record, batch)
+            staged = stage_files(retained, files, table, record, batch)
         record = replace(record, batches=record.batches | {batch.writer: batch.number})
         if limit is not None:
             record = replace(record, newest=(limit.newest.column, limit.newest.time))
@@ -70,45 +71,44 @@ class ParquetTables(Struct, frozen=True):
             _remove_expired(session, files, output, table, record)
 
     def replace_range(self, rows: DataFrame, output: TableOutput, part: TimeRange) -> None:
-        table, files = self._written(output), LocalFiles()
+        table, files = self._written(output), self.files
         record = _finished(files, table)
-        commit(files, table, record, replaced_files(rows, table, record, part))
+        commit(files, table, record, replaced_files(rows, files, table, record, part))
 
     def swap(self, new: TableOutput, output: TableOutput, id_: str, *, changes: bool) -> None:  # noqa: ARG002
         table = self._written(output)
-        swap_tables(LocalFiles(), self._written(new), table, swap=id_)
+        swap_tables(self.files, self._written(new), table, swap=id_)
 
     def copy(self, output: TableOutput, to: TableOutput) -> None:
         table = self._written(output)
-        copy_table(LocalFiles(), table, self._written(to))
+        copy_table(self.files, table, self._written(to))
 
     def drop(self, output: TableOutput) -> None:
         table = self._written(output)
-        drop(LocalFiles(), table)
+        drop(self.files, table)
 
     def has_rows(self, output: TableOutput) -> bool:
         table = self._written(output)
-        files = LocalFiles()
-        return finish(files, table) is not None and bool(data_files(files, table))
+        return finish(self.files, table) is not None and bool(data_files(self.files, table))
 
     def exists(self, relation: NodeId) -> bool:
         table = self._read(relation)
-        return read_record(LocalFiles(), table) is not None
+        return read_record(self.files, table) is not None
 
     def rows(self, session: SparkSession, relation: NodeId, columns: Iterable[Column]) -> DataFrame:
         """Return the rows that the table has now (see `StoreDeclaration.lookups`)."""
         table = self._read(relation)
-        record = read_record(LocalFiles(), table)
+        record = read_record(self.files, table)
         if record is None:
             raise FileNotFoundError(table.folder)
-        return read_rows(session, table, record, columns)
+        return read_rows(session, table, record, data_files(self.files, table), columns)
 
     def copied(self, _relation: NodeId, _cached_version: TableVersion | None) -> CopiedRows | None:
         return None
 
     def size(self, _session: SparkSession, relation: NodeId) -> int:
         table = self._read(relation)
-        return LocalFiles().size(table.folder)
+        return self.files.size(table.folder)
 
     def noted(self, session: SparkSession, output: TableOutput) -> StoredNote:
         raise NotImplementedError("tables over tables have keys")
@@ -123,7 +123,7 @@ class ParquetTables(Struct, frozen=True):
         return parquet_table(self.folder.read(relation))
 
 
-def _begin(files: LocalFiles, output: TableOutput, table: ParquetTable) -> None:
+def _begin(files: TableFiles, output: TableOutput, table: ParquetTable) -> None:
     if output.is_version:
         files.remove(table.folder)  # what an interrupted copy has left
     elif data_files(files, table):
@@ -136,7 +136,7 @@ def _begin(files: LocalFiles, output: TableOutput, table: ParquetTable) -> None:
     write_json(files, table.record, TableRecord(columns, partitions))
 
 
-def _add_columns(files: LocalFiles, output: TableOutput, table: ParquetTable, record: TableRecord) -> None:
+def _add_columns(files: TableFiles, output: TableOutput, table: ParquetTable, record: TableRecord) -> None:
     stored = {name.lower(): parse_type(type_) for name, type_ in record.columns.items()}
     expected = {column.name.lower(): column.type for column in output.columns}
     check_column_types("MS628", output, stored, expected)
@@ -145,7 +145,7 @@ def _add_columns(files: LocalFiles, output: TableOutput, table: ParquetTable, re
         write_json(files, table.record, replace(record, columns=record.columns | added))
 
 
-def _finished(files: LocalFiles, table: ParquetTable) -> TableRecord:
+def _finished(files: TableFiles, table: ParquetTable) -> TableRecord:
     record = finish(files, table)
     if record is None:
         raise FileNotFoundError(table.record)
@@ -161,14 +161,15 @@ def _stored_newest(record: TableRecord, output: TableOutput) -> NewestTime | Non
 
 
 def _remove_expired(
-    session: SparkSession, files: LocalFiles, output: TableOutput, table: ParquetTable, record: TableRecord
+    session: SparkSession, files: TableFiles, output: TableOutput, table: ParquetTable, record: TableRecord
 ) -> None:
     """Remove the files all of whose rows are older than `retention`."""
-    rows = read_rows(session, table, record)
+    rows = read_rows(session, table, record, data_files(files, table))
     limit = current_limit(rows, output, _stored_newest(record, output))
-    if limit is not None and (expired := expired_files(session, table, record, limit)):
+    if limit is not None and (expired := expired_files(session, files, table, record, limit)):
         commit(files, table, record, FileChanges(removed=expired))
 
 
 def connect(target: Target, root: Path, session: SparkSession) -> SparkTables:
-    return ParquetTables(parquet_folder(target, root), session)
+    folder = parquet_folder(target, root)
+    return ParquetTables(folder, session, files_of(folder.path, session))

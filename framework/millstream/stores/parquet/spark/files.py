@@ -15,7 +15,7 @@ from millstream.core.types import Field, parse_type
 from millstream.formats.sql import fields_to_ddl
 from millstream.plan.nodes import Column
 from millstream.plan.time_ranges import TimeRange
-from millstream.stores.files import LocalFiles
+from millstream.stores.files import TableFiles
 from millstream.stores.parquet.folder import ParquetTable
 from millstream.stores.parquet.record import FileChanges, TableRecord, data_files
 from millstream.stores.parquet_files import WRITING, exact_path
@@ -28,7 +28,7 @@ _ALL = "millstream_rows"
 
 
 def stage_files(
-    rows: DataFrame, table: ParquetTable, record: TableRecord, batch: TableBatch
+    rows: DataFrame, files: TableFiles, table: ParquetTable, record: TableRecord, batch: TableBatch
 ) -> dict[str, str]:
     """Write the rows of a batch next to its table, and return where each file belongs in the table.
 
@@ -49,10 +49,10 @@ def stage_files(
     writer = written.write.mode("overwrite").option("partitionOverwriteMode", "static")
     with use_settings(session, WRITING):
         writer.partitionBy(_ALL, *record.partition_by).parquet(table.staged)
-    files = [path for path in LocalFiles().paths(table.staged) if path.endswith(".parquet")]
+    staged = [path for path in files.paths(table.staged) if path.endswith(".parquet")]
     return {
         f"{table.staged.removeprefix(table.tables + '/')}/{path}": _path_in_table(path, batch, index)
-        for index, path in enumerate(sorted(files))
+        for index, path in enumerate(sorted(staged))
     }
 
 
@@ -60,12 +60,11 @@ def read_rows(
     session: SparkSession,
     table: ParquetTable,
     record: TableRecord,
+    names: Iterable[str],
     columns: Iterable[Column] = (),
-    files: Iterable[str] | None = None,
 ) -> DataFrame:
-    """Return the rows of a table, or of some files, with those of `columns` that it has; all without any."""
+    """Return the rows of files of a table, with those of `columns` that it has; all without any."""
     ddl = fields_to_ddl([Field(name, parse_type(type_)) for name, type_ in record.columns.items()])
-    names = data_files(LocalFiles(), table) if files is None else files
     paths = [exact_path(f"{table.folder}/{name}") for name in names]
     rows = session.createDataFrame([], ddl)
     if paths:
@@ -80,25 +79,29 @@ def read_rows(
 
 
 def expired_files(
-    session: SparkSession, table: ParquetTable, record: TableRecord, limit: RetentionLimit
+    session: SparkSession, files: TableFiles, table: ParquetTable, record: TableRecord, limit: RetentionLimit
 ) -> tuple[str, ...]:
     """Return the files all of whose rows are too old: by their statistics, Spark skips those of new rows."""
-    old = _files_with(read_rows(session, table, record), table, limit.expired())
+    stored = read_rows(session, table, record, data_files(files, table))
+    old = _files_with(stored, table, limit.expired())
     if not old:
         return ()
-    recent = _files_with(read_rows(session, table, record, files=old), table, f"not {limit.expired()}")
+    recent = _files_with(read_rows(session, table, record, old), table, f"not {limit.expired()}")
     return tuple(sorted(old - recent))
 
 
-def replaced_files(rows: DataFrame, table: ParquetTable, record: TableRecord, part: TimeRange) -> FileChanges:
+def replaced_files(
+    rows: DataFrame, files: TableFiles, table: ParquetTable, record: TableRecord, part: TimeRange
+) -> FileChanges:
     """Write the files that have rows of a range again, with other rows in it."""
     session = rows.sparkSession
-    touched = sorted(_files_with(read_rows(session, table, record), table, part.condition))
-    others = read_rows(session, table, record, files=touched).where(f"not coalesce({part.condition}, false)")
+    stored = read_rows(session, table, record, data_files(files, table))
+    touched = sorted(_files_with(stored, table, part.condition))
+    others = read_rows(session, table, record, touched).where(f"not coalesce({part.condition}, false)")
     # Other files are touched when the same range is replaced again, so that names differ then.
     writer = "\n".join(("range", part.condition, *touched))
     batch = TableBatch(writer, 0, deletes=False, new=False)
-    staged = stage_files(others.unionByName(rows, allowMissingColumns=True), table, record, batch)
+    staged = stage_files(others.unionByName(rows, allowMissingColumns=True), files, table, record, batch)
     return FileChanges(staged, tuple(touched))
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from millstream.stores.files import LocalFiles, write_json
+from millstream.stores.files import TableFiles, write_json
 from millstream.stores.parquet.folder import ParquetTable
 from millstream.stores.parquet.record import FileChanges, commit, data_files, drop, finish
 
 
-def swap_tables(files: LocalFiles, new: ParquetTable, table: ParquetTable, *, swap: str) -> None:
+def swap_tables(files: TableFiles, new: ParquetTable, table: ParquetTable, *, swap: str) -> None:
     """Replace the rows of a table by those of a new one; a repeated call changes nothing.
 
     A file that both have stays: files of one path have the same rows.
@@ -28,7 +28,7 @@ def swap_tables(files: LocalFiles, new: ParquetTable, table: ParquetTable, *, sw
     commit(files, table, replace(rebuilt, batches=batches, swap=swap), changes)
 
 
-def copy_table(files: LocalFiles, table: ParquetTable, to: ParquetTable) -> None:
+def copy_table(files: TableFiles, table: ParquetTable, to: ParquetTable) -> None:
     if (record := finish(files, table)) is None:
         return
     drop(files, to)
