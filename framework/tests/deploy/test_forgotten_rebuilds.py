@@ -17,11 +17,10 @@ class KilledError(BaseException):
     pass
 
 
-class KilledFiles(LocalFiles):
+class KilledFiles(LocalFiles, frozen=False):
     """Files on this machine, until so many were removed."""
 
-    def __init__(self, steps):
-        self.steps = steps
+    steps: int
 
     def remove(self, path):
         self.step()

@@ -115,8 +115,8 @@ def test_whoever_does_not_write_any_more_has_ended(tmp_path, monkeypatch):
         assert b.take(["one"]) == {}
 
 
-class Failing(LocalFiles):
-    fails = False
+class Failing(LocalFiles, frozen=False):
+    fails: bool = False
 
     def write(self, path, content):
         if self.fails:

@@ -22,11 +22,10 @@ class _KilledError(Exception):
     pass
 
 
-class DyingFiles(LocalFiles):
+class DyingFiles(LocalFiles, frozen=False):
     """Dies before one of its changes."""
 
-    def __init__(self, changes):
-        self.left = changes
+    left: int
 
     def _change(self):
         if self.left == 0:
