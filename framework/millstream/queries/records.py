@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -62,16 +62,7 @@ def select_records(
         items["headers"] = _headers(draft, output, position_alias)
     if look.timestamp:
         items["timestamp"] = _timestamp(draft)
-    return replace(draft, items=items, where=(*draft.where, *_with_key(draft, output)), deleted=None)
-
-
-def _with_key(draft: Draft, output: Output) -> Iterator[Expression]:
-    """Leave out deletes without a key: Kafka takes no such record, so there is none to delete."""
-    if draft.deleted is not None and draft.keys is None and len(output.keys) == 1:
-        key = draft.items[output.keys[0]]
-        if key.nullable:
-            pieces = ("not (", *draft.deleted.pieces, ") or ", *key.pieces, " is not null")
-            yield compose_expression([draft.deleted, key], pieces, BOOLEAN)
+    return replace(draft, items=items, deleted=None)
 
 
 def sink_of(output: Output) -> Sink:

@@ -106,6 +106,14 @@ def test_a_model_whose_range_can_not_be_computed_alone_is_refused(tmp_path, case
     assert range_in(tmp_path, model="other").column == "at"
 
 
+def test_a_table_over_tables_is_left_out_since_it_follows(tmp_path):
+    of_other = "{{ config(materialized='table', unique_key='user_id', refresh='incremental') }} "
+    of_other += "select user_id, count(*) as n from {{ ref('other') }} group by user_id"
+    diagnostic = refused(project(tmp_path, {"m": of_other, "other": table("user_id, at")}))
+    assert (diagnostic.code, diagnostic.help) == ("MS640", "leave it out: --exclude m")
+    assert "'m' follows the tables that it reads" in diagnostic.message
+
+
 EDITS = {
     "a table without a time": ("select the column that has the source's `watermark`", table("user_id"), table("user_id, at")),
     "a window without its start": (

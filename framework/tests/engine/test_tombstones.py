@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 from engine.test_apply import went_back
-from support.runs import built, errors, pairs, statuses, table_rows
+from support.runs import built, pairs, statuses, table_rows
 from support.shops import UNOPTIMIZED, event
 from support.spark import SPARK_WARNINGS
 
@@ -75,22 +75,6 @@ def test_a_group_that_no_longer_matches_sends_a_tombstone(shop, first_spark):
     built(shop.root, first_spark)
     assert sent(shop, "much") == ({"a": 1, "c": 1}, {"d"})
     assert sent(shop, "both") == ({"c": 1}, set())
-
-
-def test_rows_without_a_key_can_be_left_out_of_a_topic(shop, first_spark):
-    shop.model(
-        "kinds",
-        "{{ config(materialized='table', unique_key='kind') }} "
-        f"select kind, count(*) as n from {EVENTS} group by kind",
-    )
-    shop.model(
-        "kinds_topic",
-        "{{ config(materialized='sink', key='kind') }} select kind, n from {{ ref('kinds') }} where kind is not null",
-    )
-    shop.send(event(1), event(2, kind=None), event(3, kind="y"))
-    _, events = built(shop.root, first_spark)
-    assert errors(events) == []
-    assert sent(shop, "kinds_topic") == ({}, {"x", "y"})
 
 
 @pytest.mark.long

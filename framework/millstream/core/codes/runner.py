@@ -187,7 +187,8 @@ MS885 Kafka does not accept records
 MS849 A record without a key in a compacted topic
     A compacted topic, which a sink of rows that change has by default, holds the newest record of each key,
     and Kafka refuses records without one. The key of a row is NULL: leave out such rows, as in
-    `where user_id is not null`, or give them a key with `coalesce`.
+    `where user_id is not null`, or give them a key with `coalesce`. In a topic that follows a table, a row
+    that `where` leaves out becomes a delete with its key: leave such rows out of the table.
 MS858 Kafka refuses the time of a record
     A sink sends each record with the time of the record that it comes from, or with that of `timestamp`, and
     Kafka refuses times that are more than an hour ahead, or what `message.timestamp.after.max.ms` and

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from millstream.core.errors import Diagnostic, MillstreamError, UnlocatedDiagnostic
 from millstream.core.node_id import NodeId
 from millstream.core.text import Location
-from millstream.plan.nodes import Output, SourceScan, TopicScan
+from millstream.plan.nodes import Maintained, Output, SourceScan, TopicScan
 from millstream.plan.nodes.order import in_order
 from millstream.plan.range_columns import follows_events, range_column, unrepeatable_steps
 from millstream.plan.time_ranges import TimeRange, range_of
@@ -56,6 +56,9 @@ def _range_of(output: Output, project: Project, times: RequestedTimes) -> TimeRa
     name, table = output.model.shown_name, output.materialization.table
     if table is None:
         message = f"'{name}' is not a table, so no range of it can be replaced"
+        return UnlocatedDiagnostic("MS640", message, _without(name))
+    if isinstance(output.input, Maintained):
+        message = f"'{name}' follows the tables that it reads, and has their ranges after the next build"
         return UnlocatedDiagnostic("MS640", message, _without(name))
     if not table.appends:
         message = f"no range of '{name}' can be replaced: a row of its unique_key replaces one of any time"

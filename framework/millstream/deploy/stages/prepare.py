@@ -159,6 +159,7 @@ def check_record(engine: Engine, query: Query, record: QueryRecord | None) -> No
             owner = f"the table {name} has rows of query {before}"
             remedy = f"rebuild it alongside the running version, then swap: {APPLY}"
             if table.appends:
+                remedy += "; or give models that were added a query of their own: config(group='added')"
                 remedy += f"; or leave {name} as it was, and select the new rows in a table of another name"
             message = f"{owner}; {query.name} would not replace all of them"
             raise MillstreamError(Diagnostic("MS870", message, None, remedy))

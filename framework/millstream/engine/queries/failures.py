@@ -45,7 +45,10 @@ _RAISED = (
     r"\][^\n]*?)(?: SQLSTATE|\n|$)"
 )
 
-_NULL_KEYS = "leave out rows whose key is NULL, or give them a key with coalesce"
+_NULL_KEYS = (
+    "give rows whose key is NULL one with coalesce; "
+    "or leave them out, where a topic follows a table: out of that table"
+)
 
 _FAILURES: tuple[KnownFailure, ...] = (
     KnownFailure(
