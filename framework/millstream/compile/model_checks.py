@@ -92,19 +92,7 @@ class ProjectPlanner:
         if any(self.traits.get(reference.id) is None for reference in model.references):
             return spec, None, []  # its inputs have errors
         known_traits = KnownTraits()
-        context = PlanContext(
-            self._input_node,
-            self._can_rest,
-            self.inlined.__contains__,
-            self.appended.__contains__,
-            self.catalog.keyed,
-            self._relayed,
-            self._store_of,
-            zone_of(self.catalog),
-            self._versions,
-            self._row_fields,
-        )
-        built = build_model(spec, context, known_traits)
+        built = build_model(spec, self._context(), known_traits)
         store = store_declaration(self._store_of_table(spec))
         diagnostics = built.diagnostics or [
             *check_stored_types(spec, store),
@@ -125,19 +113,26 @@ class ProjectPlanner:
         warnings += check_ties(spec, partial(self._unique_by, spec))
         return spec, traits_for_readers(spec, known_traits.of(built.root)), warnings
 
-    def refused(self, model: Model, query: SqlQuery) -> list[PlanDiagnostic]:
-        """Return constructs that a stream does not support, for a model with unknown columns."""
-        if any(self.traits.get(reference.id) is None for reference in model.references):
-            return []
-        spec = model_spec(model.file.name, model.config, query, self.relations[model.id], (), ())
-        context = PlanContext(
+    def _context(self) -> PlanContext:
+        return PlanContext(
             self._input_node,
             self._can_rest,
             self.inlined.__contains__,
             self.appended.__contains__,
             self.catalog.keyed,
+            self._relayed,
+            self._store_of,
+            zone_of(self.catalog),
+            self._versions,
+            self._row_fields,
         )
-        builder = ModelBuilder(spec, context, KnownTraits())
+
+    def refused(self, model: Model, query: SqlQuery) -> list[PlanDiagnostic]:
+        """Return constructs that a stream does not support, for a model with unknown columns."""
+        if any(self.traits.get(reference.id) is None for reference in model.references):
+            return []
+        spec = model_spec(model.file.name, model.config, query, self.relations[model.id], (), ())
+        builder = ModelBuilder(spec, self._context(), KnownTraits())
         check_forms(builder, query)
         return builder.diagnostics
 
