@@ -18,6 +18,7 @@ COMMANDS = (
     CommandEntry("demo", "Run a project with live test traffic, and show it on a live page."),
     CommandEntry("debug", "Check the installation, the project and its target, and test its connections."),
     CommandEntry("compile", "Check the project and write its SQL and manifest."),
+    CommandEntry("fmt", "Format the SQL of models, macros and tests."),
     CommandEntry("ls", "List the nodes of the project."),
     CommandEntry("lineage", "Show the lineage of models and columns."),
     CommandEntry("explain", "Show the plan as written and as optimized, and what each rule saved."),

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from millstream.core.errors import Diagnostic
 from millstream.core.text import Location
+from millstream.project.unsaved import unsaved_content
 
 LARGEST = 10 * 1024 * 1024
 _SKIPPED = frozenset(("__pycache__", "node_modules"))
@@ -174,6 +175,8 @@ def open_regular(path: str | Path) -> FileIO:
 
 def read_data(path: str) -> bytes:
     """Return the content of a regular file, or one byte more than `LARGEST` of a larger one."""
+    if (unsaved := unsaved_content(path)) is not None:
+        return unsaved[: LARGEST + 1]
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         content = bytearray()

@@ -57,6 +57,13 @@ class ProjectShape(Struct, kw_only=True):
         "schemas"
     )
     target_path: Annotated[str, describe_key("where results are written")] = "target"
+    line_length: Annotated[
+        Annotated[int, msgspec.Meta(ge=20, le=1000)],
+        describe_key("the length of lines at which `fmt` breaks them"),
+    ] = 100
+    indent: Annotated[
+        Annotated[int, msgspec.Meta(ge=1, le=8)], describe_key("the blanks by which `fmt` indents lines")
+    ] = 2
     vars: Annotated[dict[str, Any], describe_key("variables of templates")] = {}
     env_vars: Annotated[
         Names, describe_key("environment variables that SQL and YAML may read: no secrets")
@@ -68,6 +75,7 @@ class ProjectShape(Struct, kw_only=True):
 _FIELDS = {field.name: field for field in msgspec.structs.fields(ProjectShape)}
 _KEYS = [name.replace("_", "-") for name in _FIELDS]
 _PATHS = tuple(name for name in _FIELDS if name.endswith("_paths"))
+_PASSED_ON = ("target_path", "line_length", "indent", "vars", "env_vars", "models")
 _EXAMPLES = {
     "vars": "[tool.millstream.vars]",
     "models": "[tool.millstream.models]",
@@ -189,10 +197,7 @@ class _Settings:
             version=version if isinstance(version, str) else "",
             profile=shape.profile or name,
             model_locations=locations,
-            **{
-                field: getattr(shape, field)
-                for field in (*_PATHS, "target_path", "vars", "env_vars", "models")
-            },
+            **{field: getattr(shape, field) for field in (*_PATHS, *_PASSED_ON)},
         )
         return settings, self.diagnostics
 
@@ -234,6 +239,12 @@ class _Settings:
                 if not isinstance(folder, str):
                     message = f"a folder must be a string, not {folder!r}"
                     self.value((*path, str(index)), "MS107", message, "put it in quotes")
+            return
+        default = _FIELDS[key.replace("-", "_")].default
+        if isinstance(default, int):
+            self.value(
+                path, "MS107", f"'{key}' is {_named(type_)}, not {value!r}", f"write {key} = {default}"
+            )
             return
         example = _EXAMPLES.get(key, f'{key} = ["…"]' if key.endswith("paths") else f'{key} = "…"')
         shown = {dict: "a table", list: "a list", bool: str(value).lower()}.get(type(value), repr(value))

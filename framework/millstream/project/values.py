@@ -478,6 +478,9 @@ class Settings(Struct, frozen=True):
     test_paths: tuple[str, ...] = ("tests",)
     schema_paths: tuple[str, ...] = ("schemas",)
     target_path: str = "target"
+    line_length: int = 100
+    indent: int = 2
+    """How `fmt` lays out SQL."""
     vars: dict[str, Any] = {}
     env_vars: tuple[str, ...] = ()
     """Environment variables that SQL and YAML may read."""

@@ -69,8 +69,8 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
     for name in ("NO_COLOR", "MILLSTREAM_VARS", "MILLSTREAM_PROFILES_DIR", "MILLSTREAM_TRACEBACK"):
         monkeypatch.delenv(name, raising=False)
 
-    def call(*arguments: str) -> CommandResult:
-        result = CliRunner().invoke(millstream, list(arguments), prog_name="millstream")
+    def call(*arguments: str, input: str | None = None) -> CommandResult:
+        result = CliRunner().invoke(millstream, list(arguments), prog_name="millstream", input=input)
         return CommandResult(result.exit_code, result.stdout, result.stderr)
 
     return call
