@@ -61,6 +61,7 @@ def test_what_is_typed_exists():
     typed = re.findall(r"(?:^|&& )millstream ([^|&>\n]*)", "\n".join(recorded()), re.MULTILINE)
     commands = [shlex.split(line) for line in typed]
     assert {words[0] for words in commands} >= {"init", "build", "run", "review", "apply"}
+    group = click.Context(millstream, **millstream.context_settings)
     for name, *arguments in commands:
-        command = millstream.get_command(click.Context(millstream), name)
-        command.make_context(name, arguments)  # raises if an option or argument does not exist
+        command = millstream.get_command(group, name)
+        command.make_context(name, arguments, group)  # raises if an option or argument does not exist

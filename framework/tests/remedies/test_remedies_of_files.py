@@ -7,11 +7,13 @@ import re
 import subprocess
 from pathlib import Path
 
+import click
 import pytest
 from support.sql_plans import project
 
 from millstream.cli.commands import build
 from millstream.cli.failures import repeated_in
+from millstream.cli.group import millstream
 from millstream.cli.options import given_options
 from millstream.cli.remedies import RepeatedOptions, repeated_options, with_options
 from millstream.compile import compile_project
@@ -68,7 +70,8 @@ def test_a_command_that_goes_on_does_what_the_refused_one_did(tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     (tmp_path / "shop").mkdir()
     (tmp_path / "secret").mkdir()
-    context = build.command.make_context("build", [*ELSEWHERE, *RANGE])
+    group = click.Context(millstream, **millstream.context_settings)
+    context = build.command.make_context("build", [*ELSEWHERE, *RANGE], group)
     options = repeated_options(given_options(context))
     assert repeated_in(["build", *ELSEWHERE, *RANGE]) == options
     written = " --project-dir shop --profiles-dir secret --vars '{day: 1}'"

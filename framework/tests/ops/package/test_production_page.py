@@ -4,6 +4,7 @@ import re
 import shlex
 from pathlib import Path
 
+import click
 import yaml
 
 from millstream.cli.group import millstream
@@ -37,10 +38,11 @@ def test_the_target_is_read(shop):
 def test_commands_exist():
     commands = [words[1:] for words in COMMANDS if words[0] in {"millstream", "./start"}]
     assert ["debug"] in commands
+    group = click.Context(millstream, **millstream.context_settings)
     for words in commands:
         if words:
             name, *rest = words
-            millstream.get_command(None, name).make_context(name, rest, resilient_parsing=False)
+            millstream.get_command(group, name).make_context(name, rest, parent=group)
 
 
 def test_files_are_those_of_a_package(shop):
