@@ -47,5 +47,6 @@ COMMANDS = (
     CommandEntry("clean", "Remove what this project has created on this machine."),
     CommandEntry("schemas", "Pin or list the schemas of topics from a schema registry."),
     CommandEntry("schema", "Print the JSON Schemas of the YAML files."),
+    CommandEntry("lsp", "Serve an editor with the language server protocol."),
     CommandEntry("completion", "Print the script that completes commands in a shell."),
 )

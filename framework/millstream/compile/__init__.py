@@ -55,14 +55,14 @@ def compile_project(
     from millstream.compile.full import compile_all
 
     cache = read_cache(folder) if use_cache else Cache()
-    compiled, cache, environment, imported = compile_all(
-        root, settings, chosen, merged, of_settings, cache, progress, check
-    )
+    result = compile_all(root, settings, chosen, merged, of_settings, cache, progress, check)
     if use_cache:
-        write_cache(folder, cache)
+        write_cache(folder, result.cache)
         if not of_settings:  # its key does not say what is wrong in them
-            store_compiled(folder, key, environment, imported, compiled, checked=check is not None)
-    return compiled
+            store_compiled(
+                folder, key, result.environment, result.imported, result.compiled, checked=check is not None
+            )
+    return result.compiled
 
 
 def _unchanged(root: Path, settings: Settings, cached: Compiled) -> Compiled:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -36,6 +36,18 @@ Check = Callable[[Project, Compiled], Iterable[Diagnostic]]
 """A further check of a project that compiles."""
 
 
+class FullCompile(NamedTuple):
+    """What a compile gives, with what the next one reuses."""
+
+    compiled: Compiled
+    cache: Cache
+    environment: dict[str, str | None]
+    """The environment variables that templates read, with their values."""
+    imported: FunctionImports
+    models: ModelCompiler
+    """Knows the relations, and renders and analyzes a model again."""
+
+
 def compile_all(
     root: Path,
     settings: Settings,
@@ -45,7 +57,8 @@ def compile_all(
     cache: Cache,
     progress: Progress | None,
     check: Check | None,
-) -> tuple[Compiled, Cache, dict[str, str | None], FunctionImports]:
+) -> FullCompile:
+    """Compile a project; `cache` has what the last compile made."""
     memo = ContentCache(cache.files)
     environment: dict[str, str | None] = {}
     project, file_diagnostics = load_files(root, settings, target, variables, memo, environment)
@@ -100,7 +113,8 @@ def compile_all(
     for model in models.models.values():
         environment |= model.uses.env
     imported = FunctionImports(project.imported, project.libraries)
-    return compiled, Cache(models=models.entries(), files=memo.used), environment, imported
+    cache = Cache(models=models.entries(), files=memo.used)
+    return FullCompile(compiled, cache, environment, imported, models)
 
 
 def _errors_by_model(models: ModelCompiler, shown: Iterable[Diagnostic]) -> tuple[frozenset[NodeId], bool]:

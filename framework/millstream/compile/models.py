@@ -273,7 +273,7 @@ class ModelCompiler:
     ) -> tuple[SqlQuery, list[PlanDiagnostic]] | None:
         """Return the query of a sink with the time of its records, if FROM has it, but not its rows."""
         assert analysis.query is not None
-        rendered, name = self._rendered_again(model), model.file.name
+        rendered, name = self.rendered_again(model), model.file.name
 
         def analyse(sql: str) -> Analysis:
             return self.analysed(msgspec.structs.replace(rendered, sql=sql), model_name=name)
@@ -356,7 +356,7 @@ class ModelCompiler:
 
     def option_location(self, model: Model, *options: str) -> Location:
         """Return the location of the first of these options that a model itself sets, or its first line."""
-        rendered = self._rendered_again(model)
+        rendered = self.rendered_again(model)
         properties = self.project.properties.get(model.file.name)
         for option in options:
             in_file = rendered.options.get(option)
@@ -366,16 +366,20 @@ class ModelCompiler:
                 return properties.config_locations[option]
         return Location(model.file.path, 1, 1, 2)
 
-    def _rendered_again(self, model: Model) -> Rendered:
+    def rendered_again(self, model: Model) -> Rendered:
         """Return a model's rendering, even if the rest of it comes from the cache."""
         if model.rendered is None:
-            base, _ = self._config(model.file, {})
-            model.rendered = self.renderer.render(model.file, to_builtins(base))
+            model.rendered = self.render(model.file)
         return model.rendered
+
+    def render(self, file: SqlFile) -> Rendered:
+        """Render a model's file, or what an editor has of it."""
+        base, _ = self._config(file, {})
+        return self.renderer.render(file, to_builtins(base))
 
     def _analyze_again(self, model: Model) -> Analysis:
         model.entry = None
-        rendered = self._rendered_again(model)
+        rendered = self.rendered_again(model)
         if rendered.failed:
             return Analysis(open=True)
         stored = materialization_of(model.file.name, model.config)
@@ -387,7 +391,7 @@ class ModelCompiler:
         referenced = {reference.id for reference in rendered.references}
 
         def find(parts: tuple[str, ...]) -> InputRelation | None:
-            relation = self._lookup(parts)
+            relation = self.find_relation(parts)
             if relation is None or relation.id in referenced:
                 return relation
             # Without `ref`, as with `this`, the model has no edge in the graph, and no place in its order.
@@ -475,7 +479,8 @@ class ModelCompiler:
         is_open = self._errors.has_lost_columns(model.id) or (analysis.open and not has_columns)
         return InputRelation(model.id, tuple(columns.values()), open=is_open)
 
-    def _lookup(self, parts: tuple[str, ...]) -> InputRelation | None:
+    def find_relation(self, parts: tuple[str, ...]) -> InputRelation | None:
+        """Return what `models.x`, `seeds.x` or `sources.s.t` means."""
         match parts:
             case ("models" | "seeds", _) | ("sources", _, _) if all(parts):
                 id_ = NodeId.parse(".".join((parts[0].removesuffix("s"), *parts[1:])))

@@ -15,6 +15,7 @@ from millstream.native import Obstacle, Translation
 from millstream.native import translate_function as translate
 from millstream.project.functions import read_functions
 from millstream.project.imports import with_imports
+from millstream.project.unsaved import read_text
 from millstream.project.values import Function
 
 
@@ -45,7 +46,7 @@ def find_obstacles(root: Path, functions: Mapping[str, tuple[str, str]]) -> dict
         by_file[path].add(name)
     obstacles: dict[str, Obstacle] = {}
     for path, names in by_file.items():
-        text = (root / path).read_text(encoding="utf-8")
+        text = read_text(root / path)
         read = {function.name: function for function in read_functions(FileText(path, text))[0]}
         for function in with_imports(read, root)[0].values():
             if function.name in names:
@@ -60,7 +61,7 @@ def not_native(root: Path, functions: Iterable[Function]) -> Iterator[Diagnostic
     for function in functions:
         if function.runs != "native":
             continue
-        text = (root / function.path).read_text(encoding="utf-8")
+        text = read_text(root / function.path)
         obstacle = translate_function(function, text)
         if isinstance(obstacle, Obstacle):
             lines = text.splitlines(keepends=True)[: (obstacle.line or function.location.line) - 1]

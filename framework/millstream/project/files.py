@@ -7,7 +7,9 @@ import hashlib
 import os
 import posixpath
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from io import FileIO
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from msgspec import Struct
 
 from millstream.core.errors import Diagnostic
 from millstream.core.text import Location
-from millstream.project.unsaved import unsaved_content
+from millstream.project.unsaved import is_unsaved, unsaved_below, unsaved_content
 
 LARGEST = 10 * 1024 * 1024
 _SKIPPED = frozenset(("__pycache__", "node_modules"))
@@ -48,10 +50,20 @@ def find_files(
     walk = _Walk(str(root), suffixes, [] if diagnostics is None else diagnostics)
     seen: set[str] = set()
     for folder in dict.fromkeys(posixpath.normpath(folder.replace(os.sep, "/")) for folder in folders):
-        for path in walk.below(folder, frozenset(), folder):
+        for path in _with_unsaved(walk.below(folder, frozenset(), folder), str(root), folder, suffixes):
             if path not in seen:
                 seen.add(path)
                 yield path
+
+
+def _with_unsaved(paths: Iterator[str], root: str, folder: str, suffixes: tuple[str, ...]) -> Iterable[str]:
+    """Return the paths of a folder with those that only an editor has."""
+    unsaved = {path[len(root) + 1 :]: exists for path, exists in unsaved_below(f"{root}/{folder}", suffixes)}
+    if not unsaved:
+        return paths
+    visible = {path for path in unsaved if not any(part.startswith(".") for part in path.split("/"))}
+    gone = {path for path, exists in unsaved.items() if not exists}
+    return sorted({*paths, *visible} - gone, key=lambda path: path.split("/"))
 
 
 class _Walk(Struct):
@@ -190,8 +202,37 @@ def _opened(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
+ReadFiles = dict[str, tuple[tuple[int, ...], "File | Diagnostic"]]
+"""Files by absolute path, each with what changes when it does: time, size, and number on the disk."""
+_READ: ContextVar[ReadFiles | None] = ContextVar("read", default=None)
+
+
+@contextmanager
+def remembered_files(files: ReadFiles) -> Iterator[None]:
+    """Read files again only if they have changed: for a process that compiles the same project many times."""
+    token = _READ.set(files)
+    try:
+        yield
+    finally:
+        _READ.reset(token)
+
+
 def read_file(root: Path, path: str) -> File | Diagnostic:
     """Read a text file, or return why it can't be read."""
+    files, full = _READ.get(), f"{root}/{path}"
+    if files is None or is_unsaved(full):
+        return _read_file(root, path)
+    try:
+        status = os.stat(full)  # noqa: PTH116 - as above
+    except (OSError, ValueError):
+        return _read_file(root, path)
+    version = (status.st_mtime_ns, status.st_size, status.st_ino, status.st_ctime_ns)
+    if (last := files.get(full)) is None or last[0] != version:
+        last = files[full] = (version, _read_file(root, path))
+    return last[1]
+
+
+def _read_file(root: Path, path: str) -> File | Diagnostic:
     location = Location(path, 1, 1, 2)
     try:
         data = read_data(os.path.join(root, path))  # noqa: PTH118 - three times as fast as Path

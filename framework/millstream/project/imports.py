@@ -22,6 +22,7 @@ from millstream.project.changing_calls import changing_call
 from millstream.project.digests import FunctionDigests
 from millstream.project.effects import Effect, StatementEffects
 from millstream.project.python_module import Def, parse_module
+from millstream.project.unsaved import is_file, read_bytes
 from millstream.project.values import Function, PythonImport
 from millstream.project.written_paths import path_of
 
@@ -326,7 +327,7 @@ def _run_imports(statements: Iterable[ast.stmt]) -> list[ast.stmt]:
 
 def _is_file(path: Path) -> bool:
     try:
-        return path.is_file()
+        return is_file(path)
     except (OSError, ValueError):
         return False
 
@@ -334,7 +335,7 @@ def _is_file(path: Path) -> bool:
 def _bytes(path: Path) -> bytes:
     """Return a file's content; a file that can't be read has none, and gets some when it can."""
     try:
-        return path.read_bytes()
+        return read_bytes(path)
     except OSError:
         return b""
 

@@ -34,6 +34,7 @@ from millstream.project.seeds import read_seed
 from millstream.project.selectors_file import FILE as SELECTORS
 from millstream.project.selectors_file import read_selectors
 from millstream.project.settings import FILE, read_settings
+from millstream.project.unsaved import is_file
 from millstream.project.values import (
     DeclaredSource,
     Function,
@@ -356,7 +357,7 @@ class _Loader(Struct):
         return tuple(generators)
 
     def _selectors(self) -> dict[str, Any]:
-        if not (self.root / SELECTORS).exists():
+        if not is_file(self.root / SELECTORS):
             return {}
         file = read_file(self.root, SELECTORS)
         if isinstance(file, Diagnostic):

@@ -8,6 +8,7 @@ from pathlib import Path
 from millstream.core.errors import Diagnostic, did_you_mean
 from millstream.core.text import FileText
 from millstream.project.python_module import Module, parse_module
+from millstream.project.unsaved import is_file, read_bytes
 
 _SOURCES = ("", "src")
 """The folders of a project that Python imports from."""
@@ -92,7 +93,7 @@ def _is_own(root: Path, top: str) -> bool:
 def _file(root: Path, name: str) -> str | None:
     parts = name.replace(".", "/")
     files = (f"{folder}{parts}{end}" for folder in ("", "src/") for end in (".py", "/__init__.py"))
-    return next((candidate for candidate in files if (root / candidate).is_file()), None)
+    return next((candidate for candidate in files if is_file(root / candidate)), None)
 
 
 def _is_folder(root: Path, name: str) -> bool:
@@ -102,7 +103,7 @@ def _is_folder(root: Path, name: str) -> bool:
 def _names(file: Path) -> set[str] | None:
     """Return what a module may define; None if only running it would tell."""
     try:
-        tree = ast.parse(file.read_bytes())
+        tree = ast.parse(read_bytes(file))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     names = {"__name__", "__doc__", "__file__"}

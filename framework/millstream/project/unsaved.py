@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
-_UNSAVED: ContextVar[Mapping[str, bytes]] = ContextVar("unsaved", default={})  # noqa: B039 - never changed
+Unsaved = Mapping[str, "bytes | None"]
+"""Contents by absolute path; None for a file that is there and does not count."""
+_UNSAVED: ContextVar[Unsaved] = ContextVar("unsaved", default={})  # noqa: B039 - never changed
 
 
 @contextmanager
-def unsaved_files(contents: Mapping[str, bytes]) -> Iterator[None]:
-    """Read these contents in place of files, by absolute path, also of files that do not exist yet."""
+def unsaved_files(contents: Unsaved) -> Iterator[None]:
+    """Read these contents in place of files, also of files that do not exist yet."""
     token = _UNSAVED.set(contents)
     try:
         yield
@@ -24,12 +27,26 @@ def unsaved_files(contents: Mapping[str, bytes]) -> Iterator[None]:
 def unsaved_content(path: str | Path) -> bytes | None:
     """Return the content that an editor has of a file; None if the file on disk is to be read."""
     contents = _UNSAVED.get()
-    return contents.get(os.path.abspath(path)) if contents else None  # noqa: PTH100 - `resolve` reads links
+    key = os.path.abspath(path) if contents else ""  # noqa: PTH100 - `resolve` reads links
+    if key not in contents:
+        return None
+    if (content := contents[key]) is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+    return content
+
+
+def is_unsaved(path: str | Path) -> bool:
+    """Return whether an editor decides what a file is, also if it is gone there."""
+    contents = _UNSAVED.get()
+    return bool(contents) and os.path.abspath(path) in contents  # noqa: PTH100 - as above
 
 
 def is_file(path: Path) -> bool:
     """Return whether a file exists, on disk or in an editor."""
-    return unsaved_content(path) is not None or path.is_file()
+    try:
+        return unsaved_content(path) is not None or path.is_file()
+    except FileNotFoundError:
+        return False
 
 
 def read_bytes(path: Path) -> bytes:
@@ -38,12 +55,14 @@ def read_bytes(path: Path) -> bytes:
     return path.read_bytes() if content is None else content
 
 
-def unsaved_below(folder: str, suffixes: tuple[str, ...]) -> Iterator[str]:
-    """Yield the absolute paths below a folder of which an editor has contents, with one of these suffixes."""
+def unsaved_below(folder: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
+    """Yield the absolute paths of an editor's files below a folder, and whether they exist there."""
     contents = _UNSAVED.get()
     if contents:
         prefix = os.path.join(os.path.abspath(folder), "")  # noqa: PTH100, PTH118 - as above
-        yield from (path for path in contents if path.startswith(prefix) and path.endswith(suffixes))
+        for path, content in contents.items():
+            if path.startswith(prefix) and path.endswith(suffixes):
+                yield path, content is not None
 
 
 def read_text(path: Path) -> str:

@@ -48,6 +48,8 @@ class Binder:
         """The CTEs by unique names."""
         self.inputs = inputs
         self.ctes: Ctes = {}
+        self.selects: list[BoundQuery] = []
+        """All SELECTs, those within others first."""
 
     def query(self, node: exp.Expr, parent: Scope | None = None) -> BoundQuery:
         """Bind a SELECT, set operation, VALUES or parenthesized query."""
@@ -124,14 +126,17 @@ class Binder:
             evaluator.clause = "having"
             rows |= as_kind(evaluate_condition(evaluator, having.this, cast=True).sources, "filter")
         rows |= self._after(node, evaluator, columns)
-        return BoundQuery(
+        result = BoundQuery(
             columns,
             rows,
             self._open(node, scope),
             origins,
             self._body(node, scope, columns, keys),
             reads=frozenset(scope.reads),
+            scope=scope,
         )
+        self.selects.append(result)
+        return result
 
     def _check_names(self, columns: list[BoundColumn], origins: list[exp.Expr]) -> None:
         """Report reserved names of columns that queries add to rows."""

@@ -193,6 +193,8 @@ def _not_grouped(evaluator: Evaluator, node: exp.Expr, name: str) -> None:
 
 
 def _unknown(evaluator: Evaluator, parts: list[exp.Identifier], names: list[str], node: exp.Expr) -> None:
+    start, earlier = parts[0].meta.get("start", -1), tuple(evaluator.aliases)
+    evaluator.findings.marks.unknown_columns[start] = evaluator.scope, earlier
     relation = _relation(evaluator, names[0]) if len(parts) > 1 else None
     if relation:
         columns = [column.name for column in relation.columns]

@@ -159,7 +159,9 @@ class FromBinder:
         self.rows |= result.rows
         self.scope.reads |= result.reads
         read = Cte(result.cte) if result.cte else DerivedTable(result.body) if result.body else None
-        return ScopeRelation(alias, result.columns, result.open, input=read, renamed=result.names)
+        return ScopeRelation(
+            alias, result.columns, result.open, input=read, renamed=result.names, query=result
+        )
 
     def _table(self, node: exp.Table) -> ScopeRelation:
         parts = tuple(part.name for part in node.parts)

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from millstream.core.node_id import NodeId
 from millstream.sql.query import Body
-from millstream.sql.scope import NOTHING, BoundColumn, names_within, rename_columns
+from millstream.sql.scope import NOTHING, BoundColumn, Scope, names_within, rename_columns
 from millstream.sql.values import Source
 
 
@@ -26,6 +26,8 @@ class BoundQuery(Struct, gc=False):
     """The columns of `body`, if the alias of a CTE renames them."""
     reads: frozenset[NodeId] = frozenset()
     """The models, seeds and topics that it reads, by node id."""
+    scope: Scope | None = None
+    """The relations of a SELECT, or of the first one of a set operation."""
 
 
 def with_names(result: BoundQuery, names: list[str]) -> BoundQuery:

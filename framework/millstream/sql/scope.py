@@ -85,6 +85,8 @@ class ScopeRelation(Struct):
     """The columns of `input`, if the alias renames them."""
     call: Any = None
     """The call that generates it, instead of an input: a node of the tree."""
+    query: Any = None
+    """The `BoundQuery` of a CTE or a query in parentheses."""
     _within: tuple[list[BoundColumn], dict[int, str]] | None = None
 
     def name_within(self, column: BoundColumn) -> str:

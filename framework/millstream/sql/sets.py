@@ -47,7 +47,9 @@ def set_operation(
     body: Body | None = None
     if not findings.diagnostics:
         body = set_body(node, left, right, columns)
-    return BoundQuery(columns, rows, left.open or right.open, left.origins, body, reads=reads)
+    return BoundQuery(
+        columns, rows, left.open or right.open, left.origins, body, reads=reads, scope=left.scope
+    )
 
 
 def _combined(

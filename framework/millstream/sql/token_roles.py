@@ -80,6 +80,8 @@ class TokenRoles:
         self.relations: dict[int, NamedRelation] = {}
         self.ctes: set[int] = set()
         """Where CTEs are read."""
+        self.unknown_columns: dict[int, tuple[Scope, tuple[str, ...]]] = {}
+        """Where names begin that mean no column, with their SELECT and its earlier columns."""
         self.stars: dict[int, StarRole] = {}
         self.aggregates: dict[int, AggregateRole] = {}
         self.windows: dict[int, WindowRole] = {}
