@@ -11,7 +11,9 @@ from contextlib import contextmanager
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from millstream.core.node_id import NodeId
 from millstream.kafka.topics import TopicConfig, create_missing
+from millstream.results.run_results import ModelResult, RunResults, write_results
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +117,29 @@ def test_a_sink_is_decoded_by_its_model(run, admin, put):
     assert records[1]["value"] == {"base64": "bm90IGpzb24="}
     assert records[1]["undecodable"]["value"].startswith("not JSON")
     assert [record["key"] for record in records] == [1, 1, 1]
+
+
+def test_a_sink_whose_last_build_failed_is_shown_with_a_warning(run, filled, shop, admin, put):
+    """As `show` does: the records are those from before."""
+    create_missing(admin, [TopicConfig("shop.out")])
+    put("shop.out", b'{"id":7}', key=b"1")
+    failed = ModelResult(NodeId("model", "out"), "error", "out", message="MS868: 1 / 0")
+    write_results(shop / "target", RunResults("build", "shop", "local", "2026-01-01", 1.0, (failed,)))
+    try:
+        for topic in ("out", "shop.out"):
+            code, out, err = run("consume", topic, "--last", "1")
+            assert (code, out) == (0, '{"id":7}\n')
+            assert "warning[MS615]: the last build of 'out' failed: its rows are those from before" in err
+            assert "MS868: 1 / 0" in err
+        first, second = map(
+            json.loads, run("consume", "out", "--last", "1", "--output", "json")[1].splitlines()
+        )
+        assert [diagnostic["code"] for diagnostic in first["diagnostics"]] == ["MS615"]
+        assert second["value"] == {"id": 7}
+        assert run("consume", "clicks", "--last", "1")[2] == ""
+        assert run("consume", "out", "--last", "1", "--quiet")[2] == ""
+    finally:
+        (shop / "target/run_results.json").unlink()
 
 
 def test_control_characters_do_nothing_to_a_terminal(run, admin, put, name):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
@@ -18,13 +18,14 @@ from confluent_kafka import Message
 from msgspec import structs
 
 from millstream.cli.environments import defer_as_built
+from millstream.cli.failed_builds import failed_builds
 from millstream.cli.jar_progress import jar_progress
 from millstream.cli.options import CommonOptions, cli_command
-from millstream.cli.output import OutputStyle, print_result, terminal_escaper
+from millstream.cli.output import OutputStyle, print_result, show_diagnostics, terminal_escaper
 from millstream.cli.project import compile_for, project_of, root_of
 from millstream.cli.records import Line, csv_lines, json_line, text_lines
 from millstream.cli.writer_schemas import decode_by_writers
-from millstream.core.errors import MillstreamError, reporting_os_errors
+from millstream.core.errors import Diagnostic, MillstreamError, reporting_os_errors
 from millstream.kafka.clients import Admin
 from millstream.kafka.connection import connect_kafka
 from millstream.kafka.consuming import all_records, first_offsets, follow_records, newest_records
@@ -86,7 +87,7 @@ def command(
     A TOPIC is a source, a sink, or any other topic in the target's Kafka. No offsets are committed, and no
     consumer group is affected. What can't be decoded, or would be a bad record, is shown as base64 with the
     reason. With --output json, each record is a JSON object on its own line, with topic, partition, offset,
-    timestamp, key, value, headers and what could not be decoded; errors are also JSON lines.
+    timestamp, key, value, headers and what could not be decoded; errors and warnings are also JSON lines.
     """
     if from_beginning and last is not None:
         raise click.UsageError("--from-beginning and --last exclude each other")
@@ -113,6 +114,8 @@ def command(
                 for reading in readings_of(project, nodes, admin, names)
                 for topic in reading.topics
             }
+            sinks = [id_ for id_, node in nodes.items() if node.sink and node.sink.topic in readings]
+            _warn(common.style, [*failed_builds(root, project.target, sinks)])
             messages = _messages(admin, [*readings], from_beginning, last, follow)
             if deduplicate:
                 messages = first_sent.of(messages)
@@ -149,11 +152,22 @@ def _errors_as_lines(style: OutputStyle) -> Iterator[None]:
     except MillstreamError as error:
         if not style.json:
             raise
-        from millstream.cli.diagnostics import as_data
-
-        document = {"diagnostics": [as_data(diagnostic, style.target) for diagnostic in error.diagnostics]}
-        click.echo(msgspec.json.encode(document, enc_hook=str).decode())
+        _print_line(style, error.diagnostics)
         raise Exit(2) from None
+
+
+def _warn(style: OutputStyle, warnings: Sequence[Diagnostic]) -> None:
+    if not style.json:
+        show_diagnostics(style, warnings)
+    elif warnings and not style.quiet:
+        _print_line(style, warnings)
+
+
+def _print_line(style: OutputStyle, diagnostics: Sequence[Diagnostic]) -> None:
+    from millstream.cli.diagnostics import as_data
+
+    document = {"diagnostics": [as_data(diagnostic, style.target) for diagnostic in diagnostics]}
+    click.echo(msgspec.json.encode(document, enc_hook=str).decode())
 
 
 def _lines(
