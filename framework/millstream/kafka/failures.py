@@ -25,6 +25,7 @@ _SILENCE = frozenset((
     "_TRANSPORT", "_RESOLVE", "_ALL_BROKERS_DOWN", "_TIMED_OUT", "_MSG_TIMED_OUT", "_TIMED_OUT_QUEUE",
     "REQUEST_TIMED_OUT",
 ))  # fmt: skip
+_TOO_LARGE = frozenset(("MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"))
 _BROKER = re.compile(r"^(?:\[thrd:[^\]]*\]: )?(?:\S*://)?\S+?/(?:bootstrap|\d+): ")
 _DURATION = re.compile(r" \((?:after|in) \d+ms(?:[^()]|\([^()]*\))*\)")
 """What librdkafka adds, such as ` (after 0ms in state CONNECT, 3 identical error(s) suppressed)`."""
@@ -50,6 +51,10 @@ def cluster_error(
         whom = "" if user is None or isinstance(user, Secret) else f" for '{option_text(user)}'"
         remedy = f"request {_PERMISSION[error.name()]}{whom}"
         return _error(cluster, "MS824", f"not permitted: {doing}", remedy)
+    if error.name() in _TOO_LARGE:
+        message = f"a record is larger than Kafka accepts: {doing}: {error_text(cluster, error)}"
+        remedy = "set max.request.size under producer:, and max.message.bytes of the topic"
+        return _error(cluster, "MS835", message, remedy)
     if error.name() in _SILENCE:
         return silence_error(cluster, reported or [error])
     return _error(cluster, "MS829", f"{doing}: {error_text(cluster, error)}", "see the log of the broker")

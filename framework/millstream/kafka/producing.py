@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 from msgspec import Struct
 
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.kafka.clients import Admin, producer_of
 from millstream.kafka.cluster import Cluster
-from millstream.kafka.failures import cluster_error, error_text
+from millstream.kafka.failures import cluster_error
 from millstream.kafka.generators import START, GeneratedRecord, generate_records, generators_of
 from millstream.kafka.offsets import topic_bounds
 from millstream.kafka.topics import topic_configs
@@ -86,7 +86,9 @@ class _Sender:
                     break
                 except BufferError:
                     poll(0.1)
-                    self.check()
+                except KafkaException as error:  # the client itself refuses it
+                    self.failures.append((error.args[0], topic))
+                self.check()
             done += 1
             if done % _EVERY == 0:
                 poll(0)
@@ -104,11 +106,6 @@ class _Sender:
             return
         self._producer.purge()
         error, topic = self.failures[0]
-        if error.name() in {"MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"}:
-            reason = error_text(self.cluster, error)
-            remedy = "set max.request.size under producer:, and max.message.bytes of the topic"
-            message = f"topic '{topic}' does not accept records of this size: {reason}"
-            raise MillstreamError(Diagnostic("MS835", message, None, remedy))
         raise cluster_error(self.cluster, error, f"sending records to '{topic}'", self._errors)
 
     def finish(self) -> None:

@@ -16,7 +16,7 @@ TOOLS = Jar(
 DESERIALIZER = "org.apache.kafka.common.serialization.{}Deserializer"
 
 
-def _run(main, *arguments, stdin=b""):
+def run_tool(main, *arguments, stdin=b""):
     jars = [*fetch_jars(["broker"])["broker"], *fetch_jars(["tools"], catalog={"tools": (TOOLS,)})["tools"]]
     command = [
         find_java().program,
@@ -35,7 +35,7 @@ def consumed(bootstrap, topic, number, *, key="String", value="String"):
     """Return keys and values as the console consumer prints them, sorted."""
     printed = ["print.key=true", "key.separator=|", "null.literal=<null>"]
     properties = [part for setting in printed for part in ("--property", setting)]
-    output = _run(
+    output = run_tool(
         "org.apache.kafka.tools.consumer.ConsoleConsumer",
         *("--bootstrap-server", bootstrap, "--topic", topic, "--from-beginning"),
         *("--max-messages", str(number), "--timeout-ms", "60000", *properties),
@@ -49,7 +49,7 @@ def produce(bootstrap, topic, records):
     """Send keys and values, which are texts or None, by the console producer."""
     lines = ["|".join("<null>" if text is None else text for text in record) for record in records]
     properties = ["parse.key=true", "key.separator=|", "null.marker=<null>"]
-    _run(
+    run_tool(
         "org.apache.kafka.tools.ConsoleProducer",
         *("--bootstrap-server", bootstrap, "--topic", topic),
         *(part for setting in properties for part in ("--property", setting)),
