@@ -33,8 +33,8 @@ MS811 The local broker does not start
     `millstream clean` removes all of it: topics, schemas, and the tables, checkpoints and logs of all
     targets.
 MS812 The local broker does not respond
-    It runs but is not ready after a minute, or it can't be reached from here, for example because it runs in
-    a container that shares this folder. `millstream broker stop` stops it.
+    It runs but does not answer for three minutes, or it can't be reached from here, for example because it
+    runs in a container that shares this folder. `millstream broker stop --force` stops it.
 MS813 The local broker does not run on this system
     It needs Linux or macOS. On Windows, use WSL, or configure another Kafka with `kafka: {bootstrap_servers:
     …}` in profiles.yml.
@@ -51,7 +51,7 @@ MS817 The local schema registry does not start
     It exited during startup. The last lines of its log are shown; the whole log is in
     `.millstream/broker/registry/logs/registry.log`.
 MS818 The local schema registry does not respond
-    It runs but is not ready after a minute. `millstream broker stop` stops it.
+    It runs but does not answer for three minutes. `millstream broker stop --force` stops it.
 MS820 Java can't use the project's folder
     The path has a line break or bytes that are not UTF-8, which Java and its start scripts can't open. Rename
     the folder. `compile` and `docs` work in it.

@@ -26,7 +26,7 @@ from millstream.ops.package.requirements import MILLSTREAM
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _COMPRESSED = frozenset({".jar", ".whl", ".zip", ".gz", ".png"})
 _OF_INSTALLERS = frozenset({"RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json"})
-_REINSTALL = "install it again, such as by `uv sync --reinstall-package {name}`"
+_REINSTALL = "install it again, such as by `uv sync --no-editable --reinstall-package {name}`"
 _FILE, _PROGRAM = 0o100644, 0o100755
 """Modes of regular files: installers ignore the permissions of entries that don't say what they are."""
 _FAST = 1

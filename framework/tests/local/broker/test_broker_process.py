@@ -34,16 +34,6 @@ def test_a_stale_id_is_no_broker(folder, tmp_path, stranger):
     assert stranger.poll() is None
 
 
-def test_a_process_that_is_not_the_broker_is_left_alone(folder, tmp_path, stranger, monkeypatch):
-    monkeypatch.setattr("millstream.local.server.process._PATIENCE", 0.05)
-    folder.pid.write_text(str(stranger.pid))
-    with open_lock(folder.process_lock) as held:
-        acquire_lock(held, 0)
-        with pytest.raises(MillstreamError, match=r"MS815.*can't be stopped"):
-            stop_broker(tmp_path)
-    assert stranger.poll() is None
-
-
 def test_a_lock_ends_with_its_process_only(folder):
     with open_lock(folder.process_lock) as held:
         acquire_lock(held, 0)
