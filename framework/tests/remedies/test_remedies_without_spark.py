@@ -1,6 +1,9 @@
 """Remedies of errors that commands report without Spark and Kafka, each tried."""
 
+import json
+import re
 from importlib import metadata
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -8,16 +11,23 @@ from cli.conftest import run as run  # noqa: PLC0414 - a fixture
 from deltalake import write_deltalake
 from docs.test_exporters import registered as registered  # noqa: PLC0414 - a fixture
 from support.kinds import parquet_folders as parquet_folders  # noqa: PLC0414 - a fixture
+from support.receiving import receiving
 from support.schema_cases import STRING, field, object_, record
 from support.sql_plans import project
 
-from millstream.core.errors import MillstreamError
+from millstream.cli.failures import run_guarded
+from millstream.core.errors import Diagnostic, MillstreamError
+from millstream.deploy.values import DiagnosticEvent, QueryFailed
 from millstream.docs.exporters import write_document
 from millstream.docs.exporters.project import ExportedProject
 from millstream.engine.spark.target_lock import target_lock
 from millstream.local.java import check_folder
+from millstream.ops.metrics import RunIdentity
+from millstream.ops.notifications.sending import send_notices
 from millstream.ops.package.requirements import check_lock, required_packages
 from millstream.project.pins import Subject, encode_subject, version_of
+from millstream.project.secrets import Secret
+from millstream.project.values import Target
 from millstream.sources.registry import installed_kinds, source_module
 
 EVENTS = "{{ source('shop', 'events') }}"
@@ -184,3 +194,88 @@ def test_a_target_that_another_command_uses(tmp_path, monkeypatch, run):
         (diagnostic,) = run("clean", "--output", "json").json["diagnostics"]
         assert (diagnostic["code"], diagnostic["help"]) == ("MS874", "wait until it ends, or use --force")
     assert run("clean", "--output", "json").json["diagnostics"] == []
+
+
+def test_a_notification_that_is_not_sent():
+    """Its target names another address: a warning, and none with the right one."""
+    failed = QueryFailed("totals", Diagnostic("MS868", "1 / 0"), 1, 1.0)
+    events = []
+
+    def notify(url):
+        settings = {"notifications": [{"webhook": Secret(url)}]}
+        target = Target("shop", "production", settings)
+        with send_notices(target, RunIdentity("shop", "production"), events.append) as tell:
+            tell(failed)
+        return [event.diagnostic for event in events if isinstance(event, DiagnosticEvent)]
+
+    with receiving() as receiver:
+        (warning,) = notify("http://127.0.0.1:9/hook")
+        assert (warning.code, warning.help) == (
+            "MS850",
+            "fix `notifications` of the target; the run continues",
+        )
+        events.clear()
+        assert notify(receiver.url) == []
+        assert "1 / 0" in receiver.next()["text"]
+
+
+def test_an_internal_error_is_reported_with_its_file(tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("MILLSTREAM_TRACEBACK", raising=False)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+
+    def reported():
+        assert run_guarded(lambda: 1 // 0, ["compile", "--output", "json"]) == 2
+        captured = capsys.readouterr()
+        (diagnostic,) = json.loads(captured.out)["diagnostics"]
+        return diagnostic["code"], diagnostic["help"], captured.err
+
+    code, remedy, _ = reported()
+    report = Path(re.match(r"report it with (\S+), which has the traceback", remedy)[1])
+    assert (code, "ZeroDivisionError" in report.read_text()) == ("MS900", True)
+    # Where no file can be written, the traceback is shown on request.
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
+    code, remedy, text = reported()
+    assert remedy == "set MILLSTREAM_TRACEBACK=1 to see the traceback, and report it"
+    assert "Traceback" not in text
+    monkeypatch.setenv(*re.search(r"set (\w+)=(\w+)", remedy).groups())
+    assert "Traceback" in reported()[2]
+
+
+SUMMED = """
+from dataclasses import dataclass
+from typing import Iterator, NamedTuple
+
+class Row(NamedTuple):
+    amont: int
+    Type: str
+    _offset: int
+
+@dataclass
+class State:
+    total: int = 0
+
+def summed(key: str, rows: Iterator[Row], state: State) -> Iterator[int]:
+    for row in rows:
+        state.total += row.amont
+        yield state.total
+"""
+
+
+def test_a_function_with_state_reads_a_column_that_its_rows_lack(tmp_path, monkeypatch, run):
+    """A field of its class: it is renamed, or the column is selected."""
+    sink = "{{ config(materialized='sink') }} "
+    call = f"select t.value as total from {EVENTS} as e, lateral summed(e.user_id) as t"
+    project(tmp_path, {"m": sink + call})
+    (tmp_path / "macros/summed.py").write_text(SUMMED)
+    monkeypatch.chdir(tmp_path)
+    (diagnostic,) = run("compile", "--output", "json").json["diagnostics"]
+    assert (diagnostic["code"], diagnostic["help"]) == ("MS877", "did you mean 'amount'?")
+    assert (diagnostic["path"], diagnostic["line"]) == ("models/m.sql", 1)
+    assert diagnostic["message"].startswith("summed() reads 'amont', which is not a column of the rows")
+    selected = call.replace(EVENTS, f"(select *, amount as amont, _offset from {EVENTS})")
+    project(tmp_path, {"m": sink + selected})
+    assert compiled(run) == []
+    project(tmp_path, {"m": sink + call})
+    (tmp_path / "macros/summed.py").write_text(SUMMED.replace("amont", "amount"))
+    assert compiled(run) == []

@@ -78,5 +78,7 @@ def tried():
 
 
 def test_the_list_of_codes_whose_remedy_is_not_tried_is_complete():
-    untried = (TESTS / "remedies/untried.txt").read_text(encoding="utf-8").split()
-    assert sorted(used() - tried()) == untried
+    lines = (TESTS / "remedies/untried.txt").read_text(encoding="utf-8").splitlines()
+    reasons = dict(line.split(": ", 1) for line in lines)
+    assert sorted(used() - tried()) == list(reasons)
+    assert all(reasons.values())

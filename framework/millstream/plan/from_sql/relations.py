@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from millstream.core.errors import did_you_mean
 from millstream.core.expressions import Expression, Ref, quote_name
 from millstream.core.types import BOOLEAN, TIMESTAMP
 from millstream.plan.durations import duration_millis
@@ -110,6 +111,17 @@ class FromBuilder:
                         f"also yield '{ref.column}' in {function}(), and select {relation.alias}.{ref.column}"
                     )
                     self.builder.report_error("MS542", message, remedy, expression.start, expression.stop)
+
+    def _check_row(self, node: Node, generated: GeneratedRows) -> None:
+        """Reject a function with state whose rows have fields that are no columns of its input."""
+        names = {name.lower(): name for name in node.names}
+        fields = self.builder.around.row_fields.get(generated.function, frozenset())
+        for name in sorted(fields - names.keys()):
+            where = "a column of the rows that it is called on"
+            message = f"{generated.function}() reads '{name}', which is not {where}"
+            remedy = did_you_mean(name, names.values(), f"columns: {', '.join(names.values())}")
+            call = generated.call
+            self.builder.report_error("MS877", message, remedy, call.start, call.stop)
 
     def _or_one_row(self, node: Node | None) -> Node:
         return node if node is not None else self.builder.one_row()
@@ -445,6 +457,7 @@ class FromBuilder:
             columns.append(Column(unique, type_, nullable or generated.outer))
             self.scope.add(relation.alias, name, columns[-1])
         if generated.function in self.builder.around.keyed:
+            self._check_row(node, generated)
             keys = tuple(dict.fromkeys(ref.column for ref in call.refs[:1]))
             together = Repartition(input=node, keys=keys, models=self.models)
             stateful = Stateful(
