@@ -22,6 +22,7 @@ from millstream.sql.grouping import group_keys, has_aggregate, quiet_shape
 from millstream.sql.handlers import make_evaluator
 from millstream.sql.keywords import keyword_after
 from millstream.sql.names import function_name
+from millstream.sql.ordered_aggregates import check_ordered_aggregate
 from millstream.sql.ordering import check_distinct, check_ordered
 from millstream.sql.parse import Parsed
 from millstream.sql.projection import name_span, project_items
@@ -216,6 +217,8 @@ class Binder:
                 elif not _is_all(key):
                     value = evaluator.value(key)
                     self._check_distinct_order(node, key, evaluator)
+                    if isinstance(node, exp.Select):
+                        check_ordered_aggregate(evaluator, node, key)
                     if clause != "distribute":
                         check_ordered(evaluator, key, value.type, f"{clause.upper()} BY")
                     rows |= as_kind(value.sources, "order")

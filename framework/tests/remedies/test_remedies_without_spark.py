@@ -279,3 +279,25 @@ def test_a_function_with_state_reads_a_column_that_its_rows_lack(tmp_path, monke
     project(tmp_path, {"m": sink + call})
     (tmp_path / "macros/summed.py").write_text(SUMMED.replace("amont", "amount"))
     assert compiled(run) == []
+
+
+@pytest.mark.parametrize(
+    ("written", "right"),
+    [
+        (
+            "select user_id from {t} group by user_id having count(*) > 1 order by sum(amount)",
+            "select user_id, sum(amount) as n from {t} group by user_id having count(*) > 1 order by n",
+        ),
+        (
+            "select user_id, sum(amount) as amount from {t} group by user_id order by sum(amount)",
+            "select user_id, sum(amount) as amount from {t} group by user_id order by amount",
+        ),
+    ],
+)
+def test_an_aggregate_by_which_spark_can_not_order(tmp_path, monkeypatch, run, written, right):
+    config = "{{ config(materialized='table', unique_key='user_id', refresh='full') }} "
+    stored = f"{{{{ config(materialized='table', unique_key='id') }}}} select user_id as id, * from {EVENTS}"
+    monkeypatch.chdir(project(tmp_path, {"t": stored, "m": config + written.format(t="{{ ref('t') }}")}))
+    assert compiled(run) == [("MS415", "name the aggregate in the SELECT list, and order by its name")]
+    project(tmp_path, {"m": config + right.format(t="{{ ref('t') }}")})
+    assert compiled(run) == []

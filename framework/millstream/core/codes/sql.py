@@ -80,5 +80,7 @@ MS443 Outer column not allowed here
 MS444 Wrong number of column names
     `with t(a, b) as (…)` and `(…) as t(a, b)` must name each column of the query.
 MS415 Aggregate not allowed here
-    WHERE, JOIN … ON and GROUP BY are evaluated before any aggregate.
+    WHERE, JOIN … ON and GROUP BY are evaluated before any aggregate. ORDER BY can have one over the rows of
+    a group, but not next to a window function, after a HAVING with an aggregate that SELECT does not have, or
+    of a column whose name SELECT gives to another one. Name the aggregate in SELECT, and order by its name.
 """)
