@@ -48,11 +48,11 @@ def _hiding_alias(node: exp.Select, column: exp.Column) -> str:
 
 def _computes_more(evaluator: Evaluator, condition: exp.Expr, selected: list[exp.Expr]) -> bool:
     """Return whether a condition has an aggregate that no column of the SELECT list has."""
-    known = {
+    selected_calls = {
         quiet_shape(evaluator, call)
         for item in selected
         for call in item.find_all(exp.Anonymous)
         if has_aggregate(call)
     }
     calls = [call for call in condition.find_all(exp.Anonymous) if has_aggregate(call)]
-    return any(quiet_shape(evaluator, call) not in known for call in calls)
+    return any(quiet_shape(evaluator, call) not in selected_calls for call in calls)

@@ -75,7 +75,7 @@ def test_a_compacted_topic_refuses_records_without_a_key(shop, spark, keys, mess
     diagnostic = problem_of("counts", raised.value, "spark.log")
     assert (diagnostic.code, diagnostic.help) == (
         "MS849",
-        "give rows whose key is NULL one with coalesce; or leave them out, where a topic follows a table: out of that table",
+        "leave out rows whose key is NULL, or give them one with coalesce; where a topic follows a table: in that table",
     )
     assert message in diagnostic.message
 

@@ -4,17 +4,15 @@ import json
 import time
 from contextlib import ExitStack, contextmanager
 
-import pytest
 from confluent_kafka import Consumer, TopicPartition
 from msgspec.structs import replace
 from support.runs import job_of
 from support.spark import SPARK_WARNINGS
 
-from millstream.core.errors import MillstreamError
 from millstream.deploy.engine import start_engine
 from millstream.deploy.stages.execute import stages_of_queries
 from millstream.deploy.stages.prepare import prepare_query
-from millstream.engine.queries.realtime import check_slots, start_realtime
+from millstream.engine.queries.realtime import start_realtime
 
 pytestmark = SPARK_WARNINGS
 
@@ -79,23 +77,3 @@ def test_records_come_through_while_a_batch_still_runs(shop, first_spark):
         assert time.monotonic() - began < 15, "ten batches of five seconds would take longer"
         assert len(kinds(11, 10)) == 11
         assert streaming.exception() is None
-
-
-def test_what_prevents_it_is_told(shop, first_spark):
-    shop.model("totals", SINK + f"select user, count(*) as n from {EVENTS} group by user")
-    with (
-        pytest.raises(MillstreamError, match=r"MS878: totals can't run in real-time mode: .* keeps state"),
-        running(shop, first_spark),
-    ):
-        pass
-
-
-def test_fewer_slots_than_partitions_are_refused(shop, first_spark):
-    shop.model("plain", SINK + f"select user from {EVENTS}")
-    (query,) = job_of(shop.root).physical.queries
-    check_slots(first_spark, [(query, 2)])
-    with pytest.raises(
-        MillstreamError,
-        match=r"MS879: real-time mode needs a core for each partition: 3 in total, but Spark has 2 \(plain reads 3\)",
-    ):
-        check_slots(first_spark, [(query, 3)])

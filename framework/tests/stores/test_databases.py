@@ -77,21 +77,6 @@ def test_batches_are_counted_by_query(database, store):
     assert stored(database, output) == [("ann", 2)]
 
 
-def test_a_batch_that_fails_leaves_nothing_and_can_be_tried_again(database, store):
-    output = table()
-    create_table(database.schema, output)
-    database.rows("alter table totals add constraint small check (total < 10)")
-    with pytest.raises(MillstreamError, match=r"MS855.*'totals'.*small"):
-        store(output, [("ann", 1), ("bob", 10)], 0)
-    assert stored(database, output) == []
-    database.rows("alter table totals drop constraint small")
-    store(output, [("ann", 1), ("bob", 10)], 0)
-    assert stored(database, output) == [("ann", 1), ("bob", 10)]
-    assert database.rows(
-        "select table_name from information_schema.tables where table_schema = 'Shop' order by 1"
-    ) == [("millstream_batches",), ("totals",)]
-
-
 def test_rows_are_deleted(database, store):
     output = table()
     create_table(database.schema, output)

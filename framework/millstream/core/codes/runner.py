@@ -135,9 +135,6 @@ MS876 A model is new in a query that has already run
 MS877 A function with keyed state needs a missing column
     A function `(key, rows, state)` gets columns by the names of the fields of its row's class. Select the
     column in the relation that the function is called on, or remove the field from the class.
-MS878 A query can't run in real-time mode
-    Spark's real-time mode supports queries that decode, filter and project, and write to Kafka. `millstream
-    explain` shows what prevents it for each query.
 MS879 There are fewer cores than partitions
     In real-time mode, a task for each partition runs all the time. Tasks without a core would wait forever,
     and Spark would not report it.
@@ -187,8 +184,9 @@ MS885 Kafka does not accept records
 MS849 A record without a key in a compacted topic
     A compacted topic, which a sink of rows that change has by default, holds the newest record of each key,
     and Kafka refuses records without one. The key of a row is NULL: leave out such rows, as in
-    `where user_id is not null`, or give them a key with `coalesce`. In a topic that follows a table, a row
-    that `where` leaves out becomes a delete with its key: leave such rows out of the table.
+    `where user_id is not null`, or give them a key with `coalesce`. Where a topic follows a table, do so in
+    the table: in the topic, a row that `where` leaves out becomes a delete with its key, and with `coalesce`,
+    the key of the table is lost (MS511).
 MS858 Kafka refuses the time of a record
     A sink sends each record with the time of the record that it comes from, or with that of `timestamp`, and
     Kafka refuses times that are more than an hour ahead, or what `message.timestamp.after.max.ms` and

@@ -46,8 +46,8 @@ _RAISED = (
 )
 
 _NULL_KEYS = (
-    "give rows whose key is NULL one with coalesce; "
-    "or leave them out, where a topic follows a table: out of that table"
+    "leave out rows whose key is NULL, or give them one with coalesce; where a topic follows a table: in "
+    "that table"
 )
 
 _FAILURES: tuple[KnownFailure, ...] = (

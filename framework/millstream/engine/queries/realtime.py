@@ -22,11 +22,8 @@ Spark refuses shorter batches (spark.sql.streaming.realTimeMode.minBatchDuration
 def start_realtime(
     spark: SparkSession, query: Query, context: QueryContext, listener: StreamingQueryListener | None = None
 ) -> StreamingQuery:
-    """Start a query in real-time mode, or refuse it."""
-    if query.realtime:
-        message = f"{query.title} can't run in real-time mode: {'; '.join(query.realtime)}"
-        remedy = "choose a trigger such as `1 second` for the target, or change the named parts of the query"
-        raise MillstreamError(Diagnostic("MS878", message, None, remedy))
+    """Start a query in real-time mode; others run in batches."""
+    assert not query.realtime, f"{query.title} can't run in real-time mode: {'; '.join(query.realtime)}"
     # A batch that never ends must not take a turn.
     context = replace(context, stores=replace(context.stores, turn=None))
     # Spark allows no other output mode; without state, all modes mean the same.

@@ -506,26 +506,17 @@ select i from models.t group by i having count(*) > 1 order by max(l) limit 3
 select i from models.t group by i having count(*) > 1 order by max(l)
 select i, sum(l) as x from models.t group by i having count(*) > 0 order by sum(l)
 select i, sum(l) as x from models.t group by i having sum(l) > 0 order by max(l) limit 2
-select i, sum(l) as x from models.t group by i having sum(l) > 0 and count(*) > 1 order by max(l)
-select i, sum(l) + 1 as x from models.t group by i having sum(l) > 0 order by max(l)
 select i, sum(l) as x from models.t group by i having x > 0 order by max(l)
-select i, sum(l) as x from models.t group by i having i > 1 order by max(l)
-select sum(l) as x from models.t group by i having i > 1 order by max(l)
 select i, sum(l) as l from models.t group by i order by sum(l)
 select i, sum(l) as l from models.t t group by i order by sum(t.l)
 select i as l, sum(l) as x from models.t group by i order by sum(l)
-select i, l from models.t group by i, l order by sum(l)
-select i, l as l from models.t group by i, l order by sum(l)
 select i, sum(l) as x from models.t group by i order by sum(x)
 select i, sum(l) as x from models.t group by i order by 2, sum(x)
 select i from models.t order by sum(l)
 select sum(l) as x from models.t order by sum(l)
-select sum(l) as x from models.t order by max(l)
 select i, sum(l) as x, row_number() over (order by sum(l)) as r from models.t group by i order by sum(l)
-select i, sum(l) as x, row_number() over (order by i) as r from models.t group by i order by max(l)
 select i, sum(l) as x from models.t group by i order by sum(l) + 1
 select i, sum(l) as x from models.t group by i order by count(distinct l), sum(l) filter (where l > 1)
-select i, count(*) as n from models.t group by i qualify row_number() over (order by count(*)) = 1 order by max(l)
 select distinct i from models.t order by l limit 3
 select distinct i as p from models.t order by p limit 3
 select i from models.t union select l from models.t order by i limit 2

@@ -38,6 +38,9 @@ def test_it_is_not_read_from_where_the_old_one_was_left(shop, first_spark):
     (diagnostic,) = errors(events)
     assert diagnostic.code == "MS864"
     assert "'events' was deleted and recreated" in diagnostic.message
+    assert diagnostic.help.startswith(
+        "read it from its start: millstream build --full-refresh --select newest"
+    )
     assert not built(shop.root, first_spark, intent=FullRefresh())[0].failed
     assert sorted(row["id"] for row in table_rows(shop.root, "model.newest")) == [2, 3]
 
@@ -52,6 +55,10 @@ def test_a_topic_of_a_sink_that_is_deleted_is_created_again_and_gets_what_it_lac
         admin.delete_topics(["plain"])["plain"].result(10)
         shop.send(("a", {"id": 2}))
         going.until(lambda: going.of(QueryFailed))
-        assert going.of(QueryFailed)[0].diagnostic.code == "MS885"
+        diagnostic = going.of(QueryFailed)[0].diagnostic
+        assert (diagnostic.code, diagnostic.help) == (
+            "MS885",
+            "check that the topic exists and its brokers answer; unsent records are sent again",
+        )
         going.until(lambda: len(going.of(BatchCompleted)) == 2)
     assert [row["id"] for row in shop.values("plain")] == [2]
