@@ -47,6 +47,12 @@ SETTINGS = {
     "spark.hadoop.fs.tests.account.id": Secret("swordfish"),
 }
 
+INTERPRETED = {
+    # Operators outside of whole stages, such as those that read Delta's log, generate code in each task, which
+    # takes longer than the few rows of a test. Long tests run that code.
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
 
 def pytest_configure(config):
     """Let pytest-xdist hand out files in the order of `pytest_collection_modifyitems`."""
@@ -91,7 +97,7 @@ def catalog(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def first_spark(tmp_path_factory):
+def first_spark(tmp_path_factory, pytestconfig):
     """Return the session that starts the JVM; it holds no views and no settings of any test."""
     from millstream.engine.spark.class_archive import class_archives
     from millstream.engine.spark.jars import jars_for, jars_of
@@ -102,6 +108,8 @@ def first_spark(tmp_path_factory):
     # Those of other stores are not on the class path, which is that of commands, as is the archive of classes.
     others = [jar for jar in jars_of((*jar_files(), "avro")) if jar not in jars]
     settings = SETTINGS | {"spark.jars": ",".join(map(str, others))}
+    if pytestconfig.option.markexpr == "not long":
+        settings |= INTERPRETED
     target = Target(
         "tests", "local", {"master": "local[2]", "spark": settings}, env_vars=("MILLSTREAM_TESTS_REGION",)
     )

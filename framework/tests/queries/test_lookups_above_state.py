@@ -26,7 +26,7 @@ MODES = {
         {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"},
     ),
     # More columns than `spark.sql.codegen.maxFields`.
-    "wide": (120, {"spark.sql.codegen.wholeStage": "true"}),
+    "wide": (120, {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}),
 }
 MODELS = {
     "inner_join": "select f.*, p.price from {{ ref('firsts') }} as f join {{ ref('products') }} as p on p.product = f.kind where p.price > 5",
