@@ -52,6 +52,7 @@ def test_the_jvm_compiles_as_much_as_the_records_are_worth():
     assert "-XX:TieredStopAtLevel=1" in options("few")
     assert "-XX:Tier4InvocationThreshold" in options("many")
     assert "-XX:+UseParallelGC" in options("many")
+    assert "-XX:MetaspaceSize=256m" in options("few")
     assert options("endless") == options("many")
     assert "-XX:" not in options("few", master="spark://host:7077")
 
