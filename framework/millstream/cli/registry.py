@@ -19,6 +19,7 @@ COMMANDS = (
     CommandEntry("debug", "Check the installation, the project and its target, and test its connections."),
     CommandEntry("compile", "Check the project and write its SQL and manifest."),
     CommandEntry("fmt", "Format the SQL of models, macros and tests."),
+    CommandEntry("lint", "Report what compiles and is still likely wrong, by rules."),
     CommandEntry("ls", "List the nodes of the project."),
     CommandEntry("lineage", "Show the lineage of models and columns."),
     CommandEntry("explain", "Show the plan as written and as optimized, and what each rule saved."),

@@ -9,7 +9,7 @@ from millstream.stores.registry import STORES, store_module
 PARTS = (
     "project", "templates", "functions", "sql", "graph", "plan", "state", "topics", "selectors", "machine",
     "kafka", "dead_letters", "registry", "tables", "runner", "testing", "logs", "package", "environment",
-    "review", "formatting",
+    "review", "formatting", "linting",
 )  # fmt: skip
 
 

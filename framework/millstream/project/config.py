@@ -25,7 +25,7 @@ from millstream.project.yaml import mapping_entries, node_of
 
 _FIELDS = {field.name: field for field in fields(ModelConfig)}
 OPTIONS = tuple(_FIELDS)
-_MAPPINGS = frozenset(("meta", "topic_config", "headers", "producer", "dedupe", "state", "watermark"))
+_MAPPINGS = frozenset(("meta", "lint", "topic_config", "headers", "producer", "dedupe", "state", "watermark"))
 """Options whose values are tables, not folders."""
 _WORDS = {
     "incremental": "use 'table': it keeps the newest row per unique_key, or appends all rows without one",
@@ -49,7 +49,7 @@ Layer = dict[str, ConfigValue]
 def resolve_config(
     settings: Settings, folders: tuple[str, ...], properties: ModelProperties | None, in_file: Layer
 ) -> tuple[ModelConfig, list[Diagnostic]]:
-    """Merge the three layers: tags are combined, meta is merged, everything else is overridden.
+    """Merge the three layers: tags are combined, meta and lint are merged, everything else is overridden.
 
     `check_folder_defaults` reports errors in folder defaults once. `read_options` has already reported and
     removed the wrong options of YAML.
@@ -159,7 +159,7 @@ class _Merge:
             if name == "tags":
                 tags = [value] if isinstance(value, str) else value
                 value = list(dict.fromkeys([*self.values.get(name, []), *tags]))
-            elif name == "meta":
+            elif name in {"meta", "lint"}:
                 value = self.values.get(name, {}) | value
             self.values[name] = value
             if of_model:

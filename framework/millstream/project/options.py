@@ -73,6 +73,10 @@ class ModelConfig(Struct, frozen=True, kw_only=True):
     ] = "view"
     tags: Annotated[str | list[str], describe_key("labels to select models by")] = []
     owner: Annotated[str | None, describe_key("who to contact")] = None
+    lint: Annotated[
+        dict[str, Literal["off", "warning", "error"]],
+        describe_key("the severity of rules of `millstream lint`, by their names"),
+    ] = {}
     meta: Annotated[dict[str, Any], describe_key("free-form data for other tools")] = {}
     topic: Annotated[TopicName | None, describe_key("sink: the Kafka topic, by default the model's name")] = (
         None

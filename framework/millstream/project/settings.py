@@ -56,6 +56,9 @@ class ProjectShape(Struct, kw_only=True):
     schema_paths: Annotated[Names, describe_key("folders of schemas: .avsc, .proto, .json")] = _folders(
         "schemas"
     )
+    lint_paths: Annotated[Names, describe_key("folders of lint rules of the project, in Python")] = _folders(
+        "lint"
+    )
     target_path: Annotated[str, describe_key("where results are written")] = "target"
     line_length: Annotated[
         Annotated[int, msgspec.Meta(ge=20, le=1000)],

@@ -477,6 +477,7 @@ class Settings(Struct, frozen=True):
     seed_paths: tuple[str, ...] = ("seeds",)
     test_paths: tuple[str, ...] = ("tests",)
     schema_paths: tuple[str, ...] = ("schemas",)
+    lint_paths: tuple[str, ...] = ("lint",)
     target_path: str = "target"
     line_length: int = 100
     indent: int = 2

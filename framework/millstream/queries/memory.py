@@ -108,14 +108,14 @@ def _count(node: Node, keys: Sequence[str], distinct: Mapping[tuple[NodeId, str]
     """Return how many combinations of keys there may be, and the first key without a known count."""
     count = 1
     for key in keys:
-        cardinality = _distinct(node, key, distinct)
+        cardinality = distinct_values(node, key, distinct)
         if cardinality is None:
             return 0, key
         count *= cardinality
     return count, ""
 
 
-def _distinct(node: Node, name: str, distinct: Mapping[tuple[NodeId, str], int]) -> int | None:
+def distinct_values(node: Node, name: str, distinct: Mapping[tuple[NodeId, str], int]) -> int | None:
     """Look for a declared or measured count on the way down to a column's source."""
     while True:
         for model in node.models:

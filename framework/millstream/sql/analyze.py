@@ -93,6 +93,7 @@ def analyze_sql(
         ),
         diagnostics=tuple(diagnostics),
         query=None if diagnostics else _query(binder, result, text=text),
+        casts=tuple(dict.fromkeys(findings.casts)),
     )
 
 

@@ -13,7 +13,7 @@ from millstream.project.values import Function
 from millstream.sql.clauses import SqlTokens
 from millstream.sql.query import Form, FormKind
 from millstream.sql.token_roles import TokenRoles
-from millstream.sql.values import SqlDiagnostic
+from millstream.sql.values import SqlCast, SqlDiagnostic
 
 if TYPE_CHECKING:
     from millstream.sql.result import BoundQuery
@@ -42,6 +42,7 @@ class Findings:
         self.unsplit = False
         """A part is opaque over rows at rest, too."""
         self.called: set[str] = set()
+        self.casts: list[SqlCast] = []
         self._forms: list[tuple[FormKind, AbstractSet[NodeId], AbstractSet[NodeId], int, int]] = []
         self.marks = TokenRoles(variant_paths)
 

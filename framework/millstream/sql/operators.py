@@ -35,8 +35,10 @@ from millstream.sql.coercion import common_type_of
 from millstream.sql.conditions import check_comparison, evaluate_condition
 from millstream.sql.constant_texts import all_texts, check_texts
 from millstream.sql.expressions import Evaluator, Handler
+from millstream.sql.findings import span_of
 from millstream.sql.keyword_calls import keyword_call
 from millstream.sql.value import Value, computed_value, nullable_as
+from millstream.sql.values import SqlCast
 
 _DTYPE = exp.DataType.Type
 _MOST_DIGITS = 38
@@ -156,6 +158,7 @@ def evaluate_cast(evaluator: Evaluator, node: exp.Cast) -> Value:
         message = f"a {value.type} can't be cast to {target}"
         evaluator.findings.report(node, "MS407", message, "use a part of it, or to_json(…)")
     target = target or UNKNOWN
+    evaluator.findings.casts.append(SqlCast(*span_of(node, evaluator.findings.sql), value.type, target))
     if not node.args.get("safe"):
         check_texts(evaluator.findings, [value], target, "value")
     if target == value.type and not node.args.get("safe"):

@@ -45,6 +45,15 @@ class SqlWatermark(Struct, frozen=True):
     delay: str
 
 
+class SqlCast(Struct, frozen=True):
+    """A written cast, with the type of what it converts."""
+
+    start: int
+    stop: int
+    source: Type
+    target: Type
+
+
 class Analysis(Struct, frozen=True):
     columns: tuple[ResultColumn, ...] = ()
     rows: frozenset[Source] = frozenset()
@@ -59,6 +68,7 @@ class Analysis(Struct, frozen=True):
     diagnostics: tuple[SqlDiagnostic, ...] = ()
     query: SqlQuery | None = None
     """The SQL clause by clause; None if there are errors."""
+    casts: tuple[SqlCast, ...] = ()
 
 
 class RelationColumn(Struct, frozen=True):

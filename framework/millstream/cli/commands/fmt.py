@@ -71,7 +71,7 @@ def command(
     if stdin and not (check or diff or common.style.json):
         click.echo(files[0].after, nl=False)
     for file in () if stdin or check or diff else changed:
-        _write(root / file.path, file.after)
+        write_text(root / file.path, file.after)
     _report(common, files, errors, check=check, diff=diff, stdin=stdin)
     return 2 if errors else _CHANGED if check and changed else 0
 
@@ -132,7 +132,7 @@ def _chosen(common: CommonOptions, root: Path, sql_files: list[str], paths: tupl
         yield from (path for path in nodes if path in set(sql_files))
 
 
-def _write(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> None:
     """Replace a file's text; its line ends stay as they are."""
     if b"\r\n" in path.read_bytes():
         text = text.replace("\n", "\r\n")
