@@ -506,7 +506,6 @@ select i from models.t group by i having count(*) > 1 order by max(l) limit 3
 select i from models.t group by i having count(*) > 1 order by max(l)
 select i, sum(l) as x from models.t group by i having count(*) > 0 order by sum(l)
 select i, sum(l) as x from models.t group by i having sum(l) > 0 order by max(l) limit 2
-select i, sum(l) as x from models.t group by i having x > 0 order by max(l)
 select i, sum(l) as l from models.t group by i order by sum(l)
 select i, sum(l) as l from models.t t group by i order by sum(t.l)
 select i as l, sum(l) as x from models.t group by i order by sum(l)
