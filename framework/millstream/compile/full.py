@@ -23,7 +23,7 @@ from millstream.compile.native_functions import not_native
 from millstream.compile.options import unknown_rules
 from millstream.compile.sql_tests import sql_tests
 from millstream.compile.topics import topic_problems
-from millstream.core.errors import Diagnostic
+from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 from millstream.project.imports import FunctionImports
@@ -170,9 +170,10 @@ def _order(models: ModelCompiler) -> tuple[list[NodeId], list[Diagnostic], froze
             depends_on=depends,
         )
         locations |= {(model.id, reference.id): reference.location for reference in model.references}
-    diagnostics = find_cycles(nodes, locate=lambda child, parent: locations.get((child, parent)))
-    if not diagnostics:
+    try:
         return list(build_graph(nodes).order), [], frozenset()
+    except MillstreamError:
+        diagnostics = find_cycles(nodes, locate=lambda child, parent: locations.get((child, parent)))
     diagnostics = [_with_line(models, cycle) for cycle in diagnostics]
     order, unordered = _order_despite_cycles(nodes)
     return order, diagnostics, unordered

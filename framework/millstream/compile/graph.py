@@ -1,7 +1,7 @@
 """The dependency graph of a project's nodes."""
 
 from collections.abc import Callable, Iterable, Mapping
-from graphlib import TopologicalSorter
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from msgspec import Struct
@@ -72,15 +72,16 @@ class Graph(Struct, frozen=True):
 
 def build_graph(nodes: Mapping[NodeId, GraphNode]) -> Graph:
     """Connect the nodes; raise an error for a cycle (see `find_cycles` for one with locations)."""
-    if diagnostics := find_cycles(nodes):
-        raise MillstreamError(*diagnostics)
     parents = {key: tuple(sorted({p for p in nodes[key].depends_on if p in nodes})) for key in sorted(nodes)}
     children: dict[NodeId, list[NodeId]] = {key: [] for key in parents}
     for key, its_parents in parents.items():
         for parent in its_parents:
             children[parent].append(key)
     sorter = TopologicalSorter(parents)
-    sorter.prepare()
+    try:
+        sorter.prepare()
+    except CycleError:
+        raise MillstreamError(*find_cycles(nodes)) from None
     levels = []
     while sorter.is_active():
         level = tuple(sorted(sorter.get_ready()))

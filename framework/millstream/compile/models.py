@@ -77,6 +77,7 @@ class ModelCompiler:
         target = project.target
         self._everywhere = digest_of(project.settings.name, target.name, target.profile, target.settings)
         self._everything = digest_of(sorted(project.models), sorted(project.seeds), sorted(project.sources))
+        self._defaults = digest_of(project.settings.models)
         self._errors = ErrorReach(self.relations)
         functions = project.functions.values()
         self._functions = digest_of(
@@ -120,24 +121,23 @@ class ModelCompiler:
                 yield _unselectable(reference, read)
 
     def _model(self, file: SqlFile) -> Model:
-        base, _ = self._config(file, {})
         entry = self.cached.get(file.name)
         if (
             entry
-            and entry.rendered_from == self._rendered_from(file, base, entry.uses)
+            and entry.rendered_from == self._rendered_from(file, entry.uses)
             and all(self._exists(reference.id) for reference in entry.references)
         ):
             return Model(
                 file, entry.config, entry.references, entry.uses, entry.rendered_from, entry.sql, entry=entry
             )
-        rendered = self.renderer.render(file, to_builtins(base))
+        rendered = self.render(file)
         config, diagnostics = self._config(file, rendered.options)
         return Model(
             file,
             to_builtins(config),
             rendered.references,
             rendered.uses,
-            self._rendered_from(file, base, rendered.uses),
+            self._rendered_from(file, rendered.uses),
             rendered.sql,
             rendered,
             diagnostics=[*rendered.diagnostics, *diagnostics],
@@ -155,7 +155,8 @@ class ModelCompiler:
             return name in self.project.models
         return id_ in self.relations and not (kind == "seed" and name in self.project.models)
 
-    def _rendered_from(self, file: SqlFile, base: ModelConfig, uses: TemplateUses) -> str:
+    def _rendered_from(self, file: SqlFile, uses: TemplateUses) -> str:
+        properties = self.project.properties.get(file.name)
         # An empty variable differs from one that is not set.
         values = {name: (name in self.project.vars, self.project.vars.get(name)) for name in uses.vars}
         declared = self.project.settings.env_vars
@@ -164,7 +165,10 @@ class ModelCompiler:
             file.digest,
             file.path,
             self.renderer.library.digest(uses.names),
-            base,
+            # What its configuration is resolved from, which takes longer than a digest.
+            self._defaults,
+            model_folders(file, self.project.settings),
+            properties and (properties.config, properties.owner, properties.tags, properties.meta),
             values,
             environment,
             # `lookup_map` finds a relation by its bare name, so any new relation matters.

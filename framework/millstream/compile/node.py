@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -44,7 +45,12 @@ class Model(Struct):
 
     @property
     def id(self) -> NodeId:
-        return NodeId("model", self.file.name)
+        return _model_id(self.file.name)
+
+
+@lru_cache(maxsize=1 << 14)
+def _model_id(name: str) -> NodeId:
+    return NodeId("model", name)
 
 
 def model_node(

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from contextlib import suppress
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -151,9 +151,9 @@ def _folder_defaults(root: Path, settings: Settings, project: Project) -> list[D
 
 def model_folders(file: SqlFile, settings: Settings) -> tuple[str, ...]:
     """Return the folders of a model below its model path."""
-    parts = PurePosixPath(file.path).parts[:-1]
+    parts = tuple(file.path.split("/")[:-1])
     for root in settings.model_paths:
-        prefix = PurePosixPath(root).parts
+        prefix = tuple(root.split("/"))
         if parts[: len(prefix)] == prefix:
             return parts[len(prefix) :]
     return parts
