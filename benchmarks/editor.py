@@ -19,7 +19,10 @@ from random import Random
 FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER.parent / "framework/tests"))
 
+from support import language_client  # noqa: E402
 from support.language_client import Editor  # noqa: E402
+
+language_client.PATIENCE = 600  # the first compile of a thousand models
 
 
 def keystrokes(editor: Editor, path: str, count: int) -> list[float]:

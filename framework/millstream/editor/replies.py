@@ -67,7 +67,7 @@ _ORDER = {"column": "0", "field": "0", "model": "1"}
 def _completion(request: Request, parameters: types.CompletionParams) -> types.CompletionList:
     cursor = request.cursor(parameters.position)
     return types.CompletionList(
-        False, [_item(suggestion, parameters.position) for suggestion in complete(request.view, cursor)]
+        True, [_item(suggestion, parameters.position) for suggestion in complete(request.view, cursor)]
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,8 @@ from pathlib import Path
 from millstream.core.errors import Diagnostic
 from millstream.editor.features.diagnostics import by_path
 from millstream.editor.project import EditorProject, OpenProject, OutdatedError, absolute
+
+_log = logging.getLogger(__name__)
 
 DELAY = 0.03
 """Seconds after an edit until its compile begins: those of one change to several files come together."""
@@ -75,6 +78,12 @@ class Session:
                     self._pool, self.project.compile, unsaved, self._outdated(version)
                 )
             except OutdatedError:
+                continue
+            except Exception:  # noqa: BLE001 - the last resort of the server
+                # An internal error goes to the log; the server answers from the last compile.
+                _log.exception("%s could not be compiled", self.root)
+                self._compiled = version
+                self.ready.set()
                 continue
             self._compiled, self._last = version, time.monotonic()
             self.view = view or self.view

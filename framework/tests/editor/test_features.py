@@ -111,7 +111,8 @@ STAGING = SHOP["models/stg_clicks.sql"]
 @pytest.mark.parametrize(
     ("path", "text", "marker", "expected", "others"),
     [
-        (TOTALS, "select  from {{ ref('stg_clicks') }} as c", "select ", {"user_id", "amount", "c", "cents", "sum"}, set()),
+        (TOTALS, "select  from {{ ref('stg_clicks') }} as c", "select ", {"user_id", "amount", "c", "cents"}, {"sum"}),
+        (TOTALS, "select su from {{ ref('stg_clicks') }} as c", "select su", {"user_id", "sum"}, {"max"}),
         (TOTALS, "select c. from {{ ref('stg_clicks') }} as c", "select c.", {"user_id", "amount", "kind"}, {"sum"}),
         (TOTALS, "select c.am from {{ ref('stg_clicks') }} as c", "select c.am", {"amount"}, {"sum"}),
         (TOTALS, "select c.item. from {{ ref('stg_clicks') }} as c", "c.item.", {"sku", "price"}, {"amount"}),

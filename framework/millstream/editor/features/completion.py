@@ -121,7 +121,9 @@ def _in_sql(view: EditorProject, cursor: Cursor) -> Iterator[Suggestion]:
     for function in view.project.functions.values():
         detail = python_signature(function)
         yield Suggestion(function.name, "function", detail, function.description, replaces=len(word))
-    for signature in load_signatures().values():
+    # All of Spark's functions would take longer to send than to find: an editor asks again with each letter.
+    named = (s for s in load_signatures().values() if word and s.name.startswith(word[:1].lower()))
+    for signature in named:
         forms = spark_signatures(signature)
         documentation = "\n".join((*forms[1:], spark_kind(signature)))
         yield Suggestion(signature.name, "function", forms[0], documentation.strip(), replaces=len(word))
