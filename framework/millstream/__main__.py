@@ -8,8 +8,20 @@ from typing import NoReturn, TextIO
 
 
 def main() -> NoReturn:
+    _open_streams()
+    from millstream.cli.registry import SESSION_COMMANDS
+
+    if sys.argv[1:2] and sys.argv[1] in SESSION_COMMANDS:
+        from millstream.local.warm_session.client import run_in_session
+
+        if (code := run_in_session(sys.argv[1:])) is not None:
+            sys.exit(code)
+    run_here()
+
+
+def run_here() -> NoReturn:
+    """Run the command in this process."""
     try:
-        _open_streams()
         for stream in (sys.stdout, sys.stderr):
             _escape_unencodable(stream)
         from millstream.cli.group import millstream

@@ -12,6 +12,9 @@ if sys.dont_write_bytecode:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 
+# Each project of a test would leave a session; tests of sessions allow them.
+os.environ["MILLSTREAM_NO_SESSION"] = "1"
+
 import pytest
 from hypothesis import HealthCheck, settings
 

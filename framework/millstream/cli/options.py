@@ -7,6 +7,7 @@ import os
 import sys
 import webbrowser
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +17,9 @@ from msgspec import Struct
 from millstream.cli.complete import complete_accepted, complete_selector
 from millstream.cli.multi_value_options import ACCEPTED, SELECTOR
 from millstream.cli.output import OutputStyle
+from millstream.cli.registry import SESSION_COMMANDS
 from millstream.cli.remedies import repeated_options
+from millstream.cli.warm_session import session_allowed
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 COMMON = (
@@ -130,6 +133,14 @@ _STRICT_ENV = click.option(
 )
 
 
+_NO_SESSION = click.option(
+    "--no-session",
+    is_flag=True,
+    envvar="MILLSTREAM_NO_SESSION",
+    help="Run with a Spark of its own, and leave nothing running in the background.",
+)
+
+
 def cli_command(
     name: str,
     *examples: str,
@@ -165,6 +176,7 @@ def cli_command(
         ),
         *([_ENVIRONMENT] if environments else []),
         *([_STRICT_ENV] if offline else []),
+        *([_NO_SESSION] if name in SESSION_COMMANDS else []),
         click.option("--vars", metavar="YAML", help="Variables: '{name: value}'."),
         click.option(
             "--output",
@@ -189,9 +201,10 @@ def cli_command(
                 repeated_options(given_options(click.get_current_context())),
             )
             strict = arguments.pop("strict_env", True)
-            return function(
-                CommonOptions(**common, output=output, style=style, strict_env=strict), **arguments
-            )
+            no_session = arguments.pop("no_session", True)
+            options = CommonOptions(**common, output=output, style=style, strict_env=strict)
+            with nullcontext() if no_session else session_allowed(options):
+                return function(options, **arguments)
 
         epilog = "\n".join(["\b", "Examples:", *(f"  {example}" for example in examples)])
         return click.command(name, cls=kind, epilog=epilog)(_with(wrapped, options))

@@ -45,13 +45,13 @@ def check_folder(folder: Path) -> None:
 
 def find_java() -> JavaInstallation:
     """Return the Java of JAVA_HOME, or the one on the PATH; raise if it can't run pipelines."""
-    home = os.environ.get("JAVA_HOME")
-    program = shutil.which("java", path=str(Path(home, "bin"))) if home else shutil.which("java")
+    program = java_program()
     if program is None:
+        home = os.environ.get("JAVA_HOME")
         raise _unfit("MS801", f"not found {f'in JAVA_HOME ({home})' if home else 'on the PATH'}")
     try:
         result = subprocess.run(  # noqa: S603
-            [program, "-version"],
+            [str(program), "-version"],
             env=for_java(os.environ),
             capture_output=True,
             text=True,
@@ -65,7 +65,14 @@ def find_java() -> JavaInstallation:
         raise _unfit("MS803", f"{program} does not report a version")
     if version[0] < OLDEST:
         raise _unfit("MS802", f"{version[1]} at {program} is too old")
-    return JavaInstallation(Path(program), version[1], version[0])
+    return JavaInstallation(program, version[1], version[0])
+
+
+def java_program() -> Path | None:
+    """Return the `java` of JAVA_HOME, or the one on the PATH, as far as there is one."""
+    home = os.environ.get("JAVA_HOME")
+    program = shutil.which("java", path=str(Path(home, "bin"))) if home else shutil.which("java")
+    return Path(program) if program else None
 
 
 def newest_java(oldest: int) -> JavaInstallation | None:

@@ -68,6 +68,9 @@ class ProjectShape(Struct, kw_only=True):
         Annotated[int, msgspec.Meta(ge=1, le=8)], describe_key("the blanks by which `fmt` indents lines")
     ] = 2
     vars: Annotated[dict[str, Any], describe_key("variables of templates")] = {}
+    session_minutes: Annotated[
+        int, describe_key("how long Spark waits in the background for the next command; 0: not at all")
+    ] = 10
     env_vars: Annotated[
         Names, describe_key("environment variables that SQL and YAML may read: no secrets")
     ] = ()
@@ -78,7 +81,15 @@ class ProjectShape(Struct, kw_only=True):
 _FIELDS = {field.name: field for field in msgspec.structs.fields(ProjectShape)}
 _KEYS = [name.replace("_", "-") for name in _FIELDS]
 _PATHS = tuple(name for name in _FIELDS if name.endswith("_paths"))
-_PASSED_ON = ("target_path", "line_length", "indent", "vars", "env_vars", "models")
+_PASSED_ON = (
+    "target_path",
+    "line_length",
+    "indent",
+    "vars",
+    "env_vars",
+    "models",
+    "session_minutes",
+)
 _EXAMPLES = {
     "vars": "[tool.millstream.vars]",
     "models": "[tool.millstream.models]",

@@ -489,6 +489,7 @@ class Settings(Struct, frozen=True):
     """Defaults by folder: `models.staging.materialized`."""
     model_locations: dict[str, Location] = {}
     """By dotted path within `models`, such as `staging.materialized`."""
+    session_minutes: int = 10
 
     @property
     def folders(self) -> tuple[str, ...]:

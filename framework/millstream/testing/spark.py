@@ -75,5 +75,5 @@ def shared_spark(target: Target, logs: Path, formats: Sequence[str], *, jars: bo
         return
     local = target_of(target, jars=jars)
     needed = jars_for(local, formats) if jars else jars_of(formats)
-    with running_spark("millstream test", local, needed, logs) as session:
+    with running_spark("millstream test", local, needed, logs, profile=target) as session:
         yield session

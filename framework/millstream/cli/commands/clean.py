@@ -26,6 +26,7 @@ from millstream.kafka.registry.local import stop_registry
 from millstream.local.broker import stop_broker
 from millstream.local.holders import LockHolder, holder_of
 from millstream.local.locks import is_locked
+from millstream.local.warm_session.client import stop_session
 from millstream.project.folders import (
     broker_folder,
     checkpoints_of,
@@ -109,6 +110,8 @@ def command(common: CommonOptions, *, artifacts: bool, orphans: bool, yes: bool,
         folders = ", ".join(f"{removal.path} ({size_in_words(removal.bytes)})" for removal in data)
         if not ask_yes(f"Remove {folders} with its topics and tables?"):
             return print_result(common.style, text="nothing was removed")
+    if data:
+        stop_session(root)  # it uses the broker, and writes logs
     has_broker = data and not common.target and broker_folder(root).is_dir()
     if has_broker and stop_registry(root, force=force) == "in use":
         raise _in_use("local schema registry")

@@ -17,7 +17,7 @@ from millstream.engine.spark.jvm_process import remember_process
 from millstream.local.environment import for_spark
 
 OPTIONS = "spark.driver.extraJavaOptions"
-_LAUNCHER = frozenset({"spark.driver.memory", "spark.driver.extraClassPath", "spark.driver.extraLibraryPath"})
+LAUNCHER = ("spark.driver.memory", "spark.driver.extraClassPath", "spark.driver.extraLibraryPath")
 """Only the launcher reads these (SparkSubmitCommandBuilder): it builds the JVM's command line from them."""
 
 
@@ -32,10 +32,10 @@ def start_jvm(
     """
     if SparkContext._gateway is not None:  # noqa: SLF001 - there is no public API for the process
         return dict(settings)
-    with _options_in_file(settings, hidden, folder) as context_settings:
+    with options_in_file(settings, hidden, folder) as context_settings:
         arguments = SparkConf(loadDefaults=False)
         for name, value in context_settings.items():
-            if name not in hidden or name in _LAUNCHER or name == OPTIONS:
+            if name not in hidden or name in LAUNCHER or name == OPTIONS:
                 arguments.set(name, value)
         with _small_environment(declared):
             SparkContext._ensure_initialized(conf=arguments)  # noqa: SLF001 - as `SparkContext` does
@@ -85,7 +85,7 @@ def _small_environment(declared: Collection[str]) -> Iterator[None]:
 
 
 @contextmanager
-def _options_in_file(
+def options_in_file(
     settings: Mapping[str, str], hidden: frozenset[str], folder: Path
 ) -> Iterator[dict[str, str]]:
     """Replace Java's options by `@file` if they are hidden; only the owner can read the file."""

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import os
-from subprocess import Popen
+from typing import Protocol
 
 _KILLED = 137
-_processes: list[Popen[bytes]] = []
+
+
+class SparkProcess(Protocol):
+    """A JVM that this process has started, or borrowed from a warm session."""
+
+    def kill(self) -> None: ...
+
+
+_processes: list[SparkProcess] = []
 """The JVM of this process, also before PySpark can use it."""
 
 
@@ -15,12 +23,12 @@ def is_submitted() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
-def remember_process(process: Popen[bytes]) -> None:
+def remember_process(process: SparkProcess) -> None:
     """Keep the process of the JVM, so that it can be killed."""
     _processes[:] = [process]
 
 
-_ended: list[Popen[bytes]] = []
+_ended: list[SparkProcess] = []
 
 
 def end_jvm() -> None:

@@ -11,11 +11,12 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec.structs import replace
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
@@ -23,7 +24,15 @@ from pyspark.sql import SparkSession
 
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.engine.spark import log, worker_daemon
-from millstream.engine.spark.class_archive import class_archives
+from millstream.engine.spark.borrowed import (
+    give_back,
+    is_running,
+    launching,
+    request_of,
+    session_for,
+    use_borrowed,
+)
+from millstream.engine.spark.class_archive import ClassArchives, class_archives
 from millstream.engine.spark.functions import EXTENSIONS
 from millstream.engine.spark.jvm import OPTIONS, start_jvm
 from millstream.engine.spark.jvm_process import is_ended, is_submitted
@@ -182,9 +191,14 @@ def running_spark(
     *,
     amount: Amount = "few",
     queries: int = 0,
+    profile: Target | None = None,
 ) -> Iterator[SparkSession]:
-    """Start Spark, and stop it; meanwhile, an archive of its classes is made if this machine has none."""
-    with class_archives(jars if is_local(target) and not is_submitted() else None) as archives:
+    """Start Spark, and stop it; meanwhile, an archive of its classes is made if this machine has none.
+
+    For few records, its JVM is that of the project's warm session. `profile` is the target as profiles.yml
+    has it, if `target` is made of it.
+    """
+    with _prepared_jvm(target, jars, folder, amount, queries, profile or target) as archives:
         spark = start_spark(name, target, jars, folder, archives.options, amount=amount, queries=queries)
         try:
             archives.start(spark)
@@ -196,8 +210,49 @@ def running_spark(
         finally:
             if lost_jvm() is not None:
                 _forget_jvm()
-            else:
+            elif not give_back(_forget_jvm):
                 _stop_or_forget(spark, folder)
+
+
+@contextmanager
+def _prepared_jvm(
+    target: Target, jars: Sequence[Path], folder: Path, amount: Amount, queries: int, profile: Target
+) -> Iterator[ClassArchives]:
+    """Borrow the JVM of the warm session, if the command may; yield the archives of one that starts."""
+    may_borrow = amount == "few" and is_local(target) and not is_submitted() and not is_running()
+    log_configuration = log.write_log_config(folder).as_uri() if may_borrow else ""
+    session = session_for(log_configuration) if may_borrow else None
+    with ExitStack() as stack:
+        if session is None:
+            yield stack.enter_context(
+                class_archives(jars if is_local(target) and not is_submitted() else None)
+            )
+            return
+        settings = spark_settings(target, jars, folder, queries=queries)
+        profile_settings = given_settings(profile)
+        request = request_of(
+            settings, profile_settings, heap_of(target, queries, memory_of_machine()), target.env_vars
+        )
+        jvm = session.borrow_running(request)
+        if jvm is not None:
+            use_borrowed(jvm)
+            yield stack.enter_context(class_archives(None))
+            return
+        jars = [*jars, *(path for jar in session.running_jars if (path := Path(jar)) not in {*jars})]
+        heap = max(request.heap, session.running_heap)
+        archives = stack.enter_context(class_archives(jars))
+        launched = spark_settings(target, jars, session.folder, archives.options, queries=queries)
+        launched[HEAP] = f"{heap}m"
+        with launching(launched, secret_names(target), session) as command:
+            names = tuple(map(str, jars))
+            jvm = session.borrow_new(
+                replace(request, jars=names, heap=heap, command=command, log=str(session.folder / "java.log"))
+            )
+        if jvm is not None:
+            use_borrowed(jvm)
+        else:
+            session.close()
+        yield archives
 
 
 def _stop_or_forget(spark: SparkSession, folder: Path) -> None:

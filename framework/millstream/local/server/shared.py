@@ -25,6 +25,7 @@ from millstream.local.server.log import address_in_use, last_lines
 from millstream.local.server.process import is_alive, launch_server, stop_server
 from millstream.local.server.program import Installed, ServerProgram
 from millstream.local.server.state import read_pid, read_state, write_state
+from millstream.local.warm_session.servers import keep_in_session, leave_in_session
 
 _START = 180.0  # under load, a JVM takes more than a minute
 _LOCK = 90.0
@@ -95,7 +96,13 @@ def share_server(
             with archive_meanwhile(state.archive, state.jvm) if state else nullcontext():
                 yield StartingServer(program, folder)
         finally:
+            keep_in_session(program.name, root)
             _leave(program, folder, user)
+
+
+def leave_server(program: ServerProgram, root: Path, user: int) -> None:
+    """Stop the server, unless others use it than the one with this lock of `users.lock`."""
+    _leave(program, program.folder(root), user)
 
 
 def keep_running(program: ServerProgram, root: Path, progress: Progress | None = None) -> RunningServer:
@@ -131,6 +138,7 @@ def stop_shared(program: ServerProgram, root: Path, *, force: bool = False) -> S
     folder = program.folder(root)
     if not folder.path.is_dir():
         return "not running"
+    leave_in_session(program.name, root)
     with _reporting_write_errors(program, folder), lock_file(folder.start_lock, _LOCK):
         if not is_alive(folder):
             return "not running"

@@ -85,6 +85,14 @@ public final class Registry implements Serializable {
     written = Map.copyOf(ids);
   }
 
+  /** Forgets what an earlier command has left in this JVM. */
+  public static void forget() {
+    current = null;
+    written = Map.of();
+    CACHE.clear();
+    MISSING.clear();
+  }
+
   /** Returns the id that precedes written values whose schema a subject has. */
   public static int writtenId(String subject) {
     Integer number = written.get(subject);

@@ -62,6 +62,11 @@ public final class RecordSizes implements Serializable {
     return entries;
   }
 
+  /** Forgets what an earlier command has left in this JVM. */
+  public static void forget() {
+    CALLS.clear();
+  }
+
   /**
    * Returns what is sent instead of a record, for the records of one task: often the record, or
    * null for none.

@@ -114,6 +114,14 @@ public final class Transaction {
     }
   }
 
+  /** Closes the producers of all transactions. */
+  public static void forget() {
+    OPEN.values().forEach(Transaction::abandon);
+    OPEN.clear();
+    IDLE.values().forEach(idle -> idle.producer().close(Duration.ZERO));
+    IDLE.clear();
+  }
+
   /** Closes the producer of an id, if it is idle. */
   public static void close(String id) {
     Idle idle = IDLE.remove(id);

@@ -30,6 +30,11 @@ public final class FirstRows implements StreamSourceProvider, DataSourceRegister
     return Map.of(OPTION, name);
   }
 
+  /** Forgets what an earlier command has left in this JVM. */
+  static void forget() {
+    ROWS.clear();
+  }
+
   @Override
   public String shortName() {
     return "first_rows";

@@ -50,6 +50,11 @@ public final class Host {
     return SLOTS.get(name);
   }
 
+  /** Forgets what an earlier command has left in this JVM. */
+  static void forget() {
+    SLOTS.clear();
+  }
+
   /** Returns where columns are among those of a topic; null if one is none of them. */
   static int[] positions(List<Attribute> columns) {
     int[] indexes = columns.stream().mapToInt(column -> COLUMNS.indexOf(column.name())).toArray();

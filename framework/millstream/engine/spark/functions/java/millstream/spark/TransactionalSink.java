@@ -67,6 +67,11 @@ public final class TransactionalSink implements CreatableRelationProvider {
     return entries == null ? Map.of() : entries;
   }
 
+  /** Forgets what an earlier command has left in this JVM. */
+  static void forget() {
+    COUNTS.clear();
+  }
+
   private static List<HashMap<String, Long>> here(
       JavaRDD<InternalRow> rows, RecordSource records, TransactionSettings settings) {
     Transaction transaction = Transaction.begin(settings);

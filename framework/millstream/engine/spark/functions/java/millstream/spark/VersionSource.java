@@ -37,6 +37,11 @@ public final class VersionSource implements TableProvider {
     TABLES.put(name, () -> table.newest());
   }
 
+  /** Forgets what an earlier command has left in this JVM. */
+  static void forget() {
+    TABLES.clear();
+  }
+
   @Override
   public StructType inferSchema(CaseInsensitiveStringMap options) {
     return SCHEMA;
