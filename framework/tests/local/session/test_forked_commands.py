@@ -76,10 +76,10 @@ def test_nothing_of_a_command_is_seen_by_the_next(root, sessions):
         "web: {target: local, outputs: {local: {kafka: {bootstrap_servers: \"{{ env_var('SERVERS') }}\"}}}}\n"
     )
     missing = sessions.run("plan")
-    given = sessions.run("plan", env=sessions.environment | {"SERVERS": "127.0.0.1:1"})
+    with_variable = sessions.run("plan", env=sessions.environment | {"SERVERS": "127.0.0.1:1"})
     again = sessions.run("plan")
     assert "SERVERS" in missing.stderr
-    assert "SERVERS" not in given.stderr
+    assert "SERVERS" not in with_variable.stderr
     assert again.stderr == missing.stderr
     elsewhere = root / "models"
     assert "ids" in sessions.run("ls", cwd=elsewhere).stdout
