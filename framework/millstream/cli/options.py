@@ -203,7 +203,11 @@ def cli_command(
             strict = arguments.pop("strict_env", True)
             no_session = arguments.pop("no_session", True)
             options = CommonOptions(**common, output=output, style=style, strict_env=strict)
-            with nullcontext() if no_session else session_allowed(options):
+            with (
+                nullcontext()
+                if no_session
+                else session_allowed(options.project_dir, quiet=quiet or style.json)
+            ):
                 return function(options, **arguments)
 
         epilog = "\n".join(["\b", "Examples:", *(f"  {example}" for example in examples)])
