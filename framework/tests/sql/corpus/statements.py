@@ -506,6 +506,15 @@ select i from models.t group by i having count(*) > 1 order by max(l) limit 3
 select i from models.t group by i having count(*) > 1 order by max(l)
 select i, sum(l) as x from models.t group by i having count(*) > 0 order by sum(l)
 select i, sum(l) as x from models.t group by i having sum(l) > 0 order by max(l) limit 2
+select i, sum(l) as x from models.t group by i having x > 0 order by max(l)
+select i as y, sum(l) as z from models.t group by i having z > 0 order by max(l)
+select i, sum(l) as z from models.t group by i having z > 0 and max(l) > 0 order by max(l)
+select i + 1 as z from models.t group by i + 1 having z > 0 order by max(l)
+select i, row_number() over (order by i) as r from models.t group by i order by r
+select i, sum(l) as z, row_number() over (order by sum(l)) as r from models.t group by i order by r
+select i from models.t group by rollup(i) order by grouping(i)
+select i, count(*) as c from models.t group by rollup(i) having c > 0 order by max(l)
+select i, count(*) as c from models.t group by cube(i) order by grouping_id()
 select i, sum(l) as l from models.t group by i order by sum(l)
 select i, sum(l) as l from models.t t group by i order by sum(t.l)
 select i as l, sum(l) as x from models.t group by i order by sum(l)
@@ -623,5 +632,9 @@ DIFFERENT = {
     "select i, sum(l) as x from models.t t group by i having exists "
     "(select 1 from models.orders o where o.id = sum(t.l))": "an aggregate of the outer query in a subquery",
     "select i from models.t limit 5 - 10": "Millstream does not compute expressions",
+    "select i, sum(l) as x from models.t group by i having x > 0 order by max(l)": (
+        "Spark loses `x` in HAVING, since a column of the table has that name, too"
+    ),
+    "select i from models.t group by rollup(i) order by grouping(i)": "name grouping(i) in the SELECT list",
 }
 """Where Millstream and Spark differ, and why."""
