@@ -57,6 +57,7 @@ COMMANDS = (
     CommandEntry("schemas", "Pin or list the schemas of topics from a schema registry."),
     CommandEntry("schema", "Print the JSON Schemas of the YAML files."),
     CommandEntry("lsp", "Serve an editor with the language server protocol."),
+    CommandEntry("mcp", "Serve agents and scripts with the Model Context Protocol."),
     CommandEntry("completion", "Print the script that completes commands in a shell."),
 )
 SESSION_COMMANDS = frozenset(entry.name for entry in COMMANDS if entry.in_session)

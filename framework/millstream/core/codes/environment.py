@@ -41,9 +41,9 @@ MS712 Not possible in an environment
 MS713 An exporter failed
     `millstream docs generate` calls a function of another installed package for this format. It raised an
     error, can't be imported, or did not return a text. Fix or update that package; see exporters.md.
-MS714 The language server is not installed
-    `millstream lsp` needs a package that only editors use. Install Millstream with its extra:
-    `pip install 'millstream[editor]'`, or `uv add --dev 'millstream[editor]'` in a project.
+MS714 A server's package is not installed
+    `millstream lsp` and `millstream mcp` need a package that only editors or agents use. Install Millstream
+    with its extra: `pip install 'millstream[editor]'` or `'millstream[mcp]'`, or `uv add --dev` in a project.
 MS715 Can't be renamed
     An editor requested a rename. Models, their columns and CTEs can be renamed, to names with letters, digits
     and `_`, if the project then has no error that it does not have now. Columns of sources can't: records

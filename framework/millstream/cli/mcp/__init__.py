@@ -1,0 +1,1 @@
+"""Serves agents and scripts with the Model Context Protocol: what commands answer."""
