@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import io
 import os
 import signal
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 from millstream.local.locks import try_lock
 from millstream.local.server.program import ServerProgram
@@ -97,13 +98,23 @@ def _run(command: ForkedCommand) -> NoReturn:
     _restore_signals(command.ignored)
     sys.argv = [command.program, *command.arguments]
     sys.path.insert(0, command.import_folder)
-    encoding, errors = sys.stdout.encoding, sys.stdout.errors
-    sys.stdin = open(0, encoding=encoding, closefd=False)  # noqa: SIM115 - a number
-    sys.stdout = open(1, "w", encoding=encoding, errors=errors, closefd=False)  # noqa: SIM115
-    sys.stderr = open(2, "w", encoding=encoding, errors="backslashreplace", closefd=False, buffering=1)  # noqa: SIM115
+    sys.stdin = open(0, encoding=sys.stdin.encoding, closefd=False)  # noqa: SIM115 - until the process ends
+    sys.stdout, sys.stderr = _output_to(1, sys.stdout), _output_to(2, sys.stderr)
     from millstream.__main__ import run_here
 
     run_here()
+
+
+def _output_to(number: int, like: TextIO) -> TextIO:
+    """Return what writes as Python's own stream does, to the open file that the client has."""
+    unbuffered = bool(os.environ.get("PYTHONUNBUFFERED"))
+    return io.TextIOWrapper(
+        open(number, "wb", buffering=0 if unbuffered else -1, closefd=False),
+        encoding=like.encoding,
+        errors=like.errors,
+        line_buffering=number == 2 or os.isatty(number),
+        write_through=unbuffered,
+    )
 
 
 def _restore_signals(ignored: list[int]) -> None:

@@ -14,8 +14,11 @@ from millstream.local.warm_session.address import is_switched_off, nearest_proje
 from millstream.local.warm_session.identity import session_identity
 from millstream.local.warm_session.messages import Message, receive_message, send_message
 
-_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGWINCH, signal.SIGCONT)
-_STOPPED = (signal.SIGTSTP,)
+if sys.platform != "win32":
+    _FORWARDED = (
+        signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGWINCH, signal.SIGCONT,
+    )  # fmt: skip
+    _STOPPED = (signal.SIGTSTP,)
 
 
 def run_in_session(arguments: list[str]) -> int | None:
@@ -34,6 +37,8 @@ def run_in_session(arguments: list[str]) -> int | None:
 
 def connect(root: Path) -> socket.socket | None:
     """Return a connection to the session of a project, or None if it has none."""
+    if sys.platform == "win32":
+        return None
     address = session_address(root)
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

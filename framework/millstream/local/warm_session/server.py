@@ -190,18 +190,19 @@ class SessionServer:
             # Another version of Millstream, its packages or its environment: that has a session of its own.
             self._stopping = True
             client.send({"refused": "other version"})
-            for file in files:
-                os.close(file)
+            _close(files)
             return None
-        sys.stdout.flush()
-        sys.stderr.flush()
-        process = os.fork()
+        try:
+            process = os.fork()
+        except OSError as error:  # too many processes, or no memory: the command runs without the session
+            client.send({"refused": str(error)})
+            _close(files)
+            return None
         if process == 0:
             self._leave_to_child()
             del message["kind"]
             return ForkedCommand(files=files, **message)
-        for file in files:
-            os.close(file)
+        _close(files)
         client.process = process
         client.send({"process": process})
         return None
@@ -256,12 +257,17 @@ class SessionServer:
         client.request = request
         self._used = time.monotonic()
         if self._jvm is None:
-            self._start_jvm(request)
+            self._start_jvm(client, request)
         elif self._jvm.state == "idle":
             self._open_for(client)
 
-    def _start_jvm(self, request: JvmRequest) -> None:
-        self._jvm = jvm = JvmProcess(request)
+    def _start_jvm(self, client: _Client, request: JvmRequest) -> None:
+        try:
+            self._jvm = jvm = JvmProcess(request)
+        except OSError:  # the command starts its own, or says why that is not possible
+            client.request = None
+            client.send({})
+            return
         self._selector.register(jvm.answers, selectors.EVENT_READ, self._read_jvm)
 
     def _open_for(self, client: _Client) -> None:
@@ -296,10 +302,13 @@ class SessionServer:
     def _serve_waiting(self) -> None:
         waiting = next((client for client in self._clients.values() if client.request), None)
         if waiting and waiting is not self._borrower:
-            if self._jvm is None:
-                self._start_jvm(waiting.request)  # type: ignore[arg-type]
-            else:
+            if self._jvm is not None:
                 self._open_for(waiting)
+            elif waiting.request and waiting.request.command:
+                self._start_jvm(waiting, waiting.request)
+            else:
+                waiting.request = None
+                waiting.send({})  # none runs any more: the client says how one is started
 
     def _take_back(self, client: _Client) -> None:
         if client is not self._borrower or self._jvm is None:
@@ -325,6 +334,11 @@ class SessionServer:
         self._borrower = None
         if was_closing:
             self._serve_waiting()
+
+
+def _close(files: list[int]) -> None:
+    for file in files:
+        os.close(file)
 
 
 def open_listener(socket_file: Path) -> socket.socket:
