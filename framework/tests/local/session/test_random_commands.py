@@ -118,5 +118,6 @@ def _edit(file, number, change):
 def _comparable(result, root):
     """What a command says, without times, processes and the project's folder."""
     output = re.sub(r"Spark stays ready.*\n", "", result.stdout + result.stderr).replace(str(root), "ROOT")
-    lines = VARIABLE.sub("…", output).splitlines()
-    return result.returncode, sorted(" ".join(line.split()) for line in lines)
+    output = re.sub(r"\(start [^)]*\)", "", output)  # phases that take less than a moment are left out
+    lines = (" ".join(line.split()) for line in VARIABLE.sub("…", output).splitlines())
+    return result.returncode, sorted(line for line in lines if not line.startswith("· "))
