@@ -71,6 +71,7 @@ def test_the_next_command_borrows_the_jvm_and_sees_nothing_of_the_last(root, ses
     assert sessions.status()["jvm"] == {"process": jvm, "commands": 4, "heap_mib": 2048}
 
 
+@pytest.mark.long
 def test_another_command_does_not_wait_for_the_jvm(sessions):
     """While a command uses the JVM, others start their own."""
     sessions.run("test", "--unit")
