@@ -93,6 +93,8 @@ class SessionServer:
         while not self._is_over():
             events = self._selector.select(self._patience())
             for key, _ in events:
+                if self._selector.get_map().get(key.fd) != key:
+                    continue  # closed by what another event of this round has done
                 if isinstance(forked := key.data(), ForkedCommand):
                     return forked
             if not events and self._modules and not self._busy:
