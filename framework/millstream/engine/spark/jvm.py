@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from millstream.engine.spark.jvm_process import remember_process
 from millstream.local.environment import for_spark
+from millstream.local.group_signals import ignore_group_signals
 
 OPTIONS = "spark.driver.extraJavaOptions"
 LAUNCHER = ("spark.driver.memory", "spark.driver.extraClassPath", "spark.driver.extraLibraryPath")
@@ -56,15 +56,6 @@ def implementing(interface: str) -> type:
     return type("Java", (), {"implements": (interface,)})
 
 
-def _ignore_signals() -> None:
-    """Let the JVM ignore signals to its process group: it stops when this process tells it to, or ends.
-
-    Java handles no signal that its process ignored from the start (HotSpot's JVM_RegisterSignal).
-    """
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-
-
 @contextmanager
 def _small_environment(declared: Collection[str]) -> Iterator[None]:
     """Reduce the environment of the process that PySpark starts, which always passes all of its own on."""
@@ -72,7 +63,7 @@ def _small_environment(declared: Collection[str]) -> Iterator[None]:
     popen = gateway.Popen
 
     def started(*arguments: Any, env: Mapping[str, str], **options: Any) -> Any:
-        options["preexec_fn"] = _ignore_signals
+        options["preexec_fn"] = ignore_group_signals
         process = popen(*arguments, env=for_spark(env, declared), **options)
         remember_process(process)
         return process

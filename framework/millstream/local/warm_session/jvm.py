@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-_PAGES = "statm"
+from millstream.local.group_signals import ignore_group_signals
+
 _MORE_THAN_HEAP = 1536 << 20
 """What a JVM takes beside its heap; one that takes more is not used again."""
 
@@ -34,9 +34,13 @@ class JvmRequest(Struct, frozen=True):
 
     def fits(self, running: JvmRequest) -> bool:
         """Return whether the JVM that was started for another request can be used."""
-        return self.differs_in_size(running) and self.heap <= running.heap and {*self.jars} <= {*running.jars}
+        return (
+            self.differs_at_most_in_size(running)
+            and self.heap <= running.heap
+            and {*self.jars} <= {*running.jars}
+        )
 
-    def differs_in_size(self, running: JvmRequest) -> bool:
+    def differs_at_most_in_size(self, running: JvmRequest) -> bool:
         """Return whether the other JVM would do if it had more memory and more jars."""
         return (self.key, self.environment, self.folder) == (running.key, running.environment, running.folder)
 
@@ -56,7 +60,7 @@ class JvmProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                preexec_fn=_ignore_signals,  # noqa: PLW1509 - the session has no threads
+                preexec_fn=ignore_group_signals,  # noqa: PLW1509 - the session has no threads
             )
         self._text = b""
 
@@ -100,15 +104,10 @@ class JvmProcess:
 def memory_of(pid: int) -> int:
     """Return the bytes of memory that a process has; 0 if the system does not say so."""
     try:
-        pages = int(Path(f"/proc/{pid}/{_PAGES}").read_text(encoding="ascii").split()[1])
+        pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
     except (OSError, IndexError, ValueError):
         return 0
     return pages * os.sysconf("SC_PAGE_SIZE")
-
-
-def _ignore_signals() -> None:
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
 
 
 def read_request(message: Any) -> JvmRequest:

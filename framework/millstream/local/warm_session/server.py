@@ -252,7 +252,7 @@ class SessionServer:
         jvm = self._jvm
         if not (jvm and request.fits(jvm.request)):
             if not request.command:
-                similar = jvm and request.differs_in_size(jvm.request)
+                similar = jvm and request.differs_at_most_in_size(jvm.request)
                 client.send({"jars": jvm.request.jars, "heap": jvm.request.heap} if jvm and similar else {})
                 return
             self._end_jvm()
