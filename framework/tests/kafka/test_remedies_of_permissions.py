@@ -81,3 +81,15 @@ def test_a_query_whose_user_may_not_read_or_write(secured_port, tmp_path, first_
     assert errors(events) == []
     messages, _ = newest_records(root, ["plain"], 10)
     assert [message.value() for message in messages] == [b'{"id":1}']
+
+
+def test_a_command_whose_user_may_not_create_or_write(secured_port):  # noqa: F811 - the fixture
+    root, ann = admin_of(cluster_of(secured_port)), admin_of(cluster_of(secured_port, "ann", PASSWORD))
+    topics = [TopicConfig("created")]
+    assert refused(create_missing, ann, topics) == (
+        "MS824",
+        "request permission on the topic (Describe, and Read, Write or Create) for 'ann'",
+    )
+    allow(root, ResourceType.TOPIC, "created", AclOperation.CREATE)
+    create_missing(ann, topics)
+    assert "created" in root.client.list_topics(timeout=10).topics

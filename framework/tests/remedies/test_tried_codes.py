@@ -17,6 +17,8 @@ from millstream.core.errors import MillstreamError
 
 TESTS = Path(__file__).parents[1]
 PACKAGE = TESTS.parent / "millstream"
+RUNS = TESTS / "crash/test_python_writers_in_runs.py"
+"""A run is stopped, the change applied, and the run started again, as MS898 asks for."""
 _CODE = re.compile(r'"(MS\d{3})"')
 
 
@@ -73,7 +75,7 @@ def used():
 
 
 def tried():
-    positions = [*TESTS.glob("remedies/*.py"), *TESTS.rglob("test_*remed*.py")]
+    positions = [*TESTS.glob("remedies/*.py"), *TESTS.rglob("test_*remed*.py"), RUNS]
     return {code for path in positions for code in _CODE.findall(path.read_text(encoding="utf-8"))}
 
 
