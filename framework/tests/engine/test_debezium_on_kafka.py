@@ -93,7 +93,7 @@ def plain(key, value):
 
 
 @pytest.mark.parametrize("write", [wrapped, plain])
-@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize("fast", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_tables_and_events_of_the_documentation(tmp_path, broker, spark, write, fast):
     shop = Shop(tmp_path, broker)
     off = "" if fast else ", fast_paths: 'off'"
@@ -323,7 +323,7 @@ OF_PAIRS = {
 }
 
 
-@pytest.mark.parametrize("schemas", [True, False])
+@pytest.mark.parametrize("schemas", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_the_columns_of_a_key_identify_rows(tmp_path, broker, spark, schemas):
     shop = Shop(tmp_path, broker)
     shop.write("models/sources.yml", KEYED)

@@ -106,7 +106,15 @@ def failure(shop, spark, **options):
     return diagnostic
 
 
-@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize(
+    "format_",
+    [
+        "parquet",
+        "csv",
+        pytest.param("json", marks=pytest.mark.long),
+        pytest.param("avro", marks=pytest.mark.long),
+    ],
+)
 def test_builds_read_new_files_and_a_full_refresh_all(shop, first_spark, format_):
     declared, options = FORMATS[format_]
     headers = 1 if format_ == "csv" else 0  # lines are counted as Spark reads them

@@ -106,6 +106,7 @@ def test_a_start(lake, kind, first_spark):
     assert (stored_ids(lake), shown(lake, first_spark)) == ([1, 2, 3], [1, 2, 3])
 
 
+@pytest.mark.long
 def test_a_run_goes_on_with_another_column(lake, kind, first_spark):
     kind.write(lake, (1, "ann", 2.5))
     with running(lake.root, first_spark) as run:

@@ -196,7 +196,7 @@ def test_versions_are_dropped_and_rows_that_are_too_old_are_late(stream):
     ]
 
 
-@pytest.mark.parametrize("held", [100, temporal.HELD])
+@pytest.mark.parametrize("held", [100, pytest.param(temporal.HELD, marks=pytest.mark.long)])
 def test_versions_of_several_keys_whose_rows_leave_in_turns(stream, monkeypatch, held):
     monkeypatch.setattr(temporal, "HELD", held)
     join = stream()
@@ -250,7 +250,7 @@ def asof(arrived):
 
 
 @pytest.mark.parametrize("seed", range(max(1, BUILDS // 3)))
-@pytest.mark.parametrize("keep", [60, None])
+@pytest.mark.parametrize("keep", [60, pytest.param(None, marks=pytest.mark.long)])
 def test_joined_rows_do_not_depend_on_batches_order_restarts_and_kills(stream, seed, keep):
     arrived, random = records(seed), Random(seed)
     join = stream(keep=keep)

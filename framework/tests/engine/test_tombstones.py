@@ -133,7 +133,7 @@ def test_a_stricter_condition_deletes_what_the_old_one_sent(shop, first_spark):
     assert sent(shop) == ({"a": 1, "b": 1}, set())
 
 
-@pytest.mark.parametrize("how", ["rebuild", "apply", "refresh"])
+@pytest.mark.parametrize("how", ["rebuild", "apply", pytest.param("refresh", marks=pytest.mark.long)])
 def test_another_version_deletes_what_the_old_one_sent(shop, first_spark, how):
     shop.model("often", OFTEN)
     shop.send(*(event(n) for n in range(3)), event(4, "b"))

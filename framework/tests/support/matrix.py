@@ -12,11 +12,11 @@ class Matrix:
         self._not_tested = not_tested
         self._tested = set()
 
-    def cell(self, name):
-        """Mark the test of a cell."""
+    def cell(self, name, *, long=()):
+        """Mark the test of a cell; for the kinds in `long`, other tests do nearly the same."""
         self._tested.add(name)
         kinds = [
-            pytest.param(kind, id=id_)
+            pytest.param(kind, id=id_, marks=[pytest.mark.long] if id_ in long else [])
             for id_, kind in self.kinds.items()
             if (id_, name) not in self._not_tested
         ]
