@@ -58,9 +58,9 @@ def test_a_run_whose_jvm_ended_is_started_again(shop):
     for process in java_of(run.process):
         os.kill(process, signal.SIGKILL)
     run.until("problem")
-    problem = json.loads(run.output[-1])
-    assert problem["code"] == "MS883"
-    assert problem["help"].startswith("start it again: no data is lost")
+    reported_event = json.loads(run.output[-1])
+    assert reported_event["code"] == "MS883"
+    assert reported_event["help"].startswith("start it again: no data is lost")
     assert run.process.wait(PATIENCE) == 2
     shop.send(event(2))
     succeed(shop.root, "build")

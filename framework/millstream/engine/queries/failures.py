@@ -137,8 +137,8 @@ _FAILURES: tuple[KnownFailure, ...] = (
         "MS865",
         re.compile(r"(UnknownTopicOrPartition|This server does not host this topic-partition)"),
         lambda _: "a topic that it reads or writes no longer exists",
-        "if it is written, `millstream build` creates it; if it is read, `millstream build --full-refresh` creates "
-        "it, removes the rows and state of the models, and starts over",
+        "if it is written, `millstream build` creates it; if it is read, `millstream build --full-refresh` "
+        "creates it, removes the rows and state of the models, and starts over",
     ),
     KnownFailure(
         "MS867",
