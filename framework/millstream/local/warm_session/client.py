@@ -14,6 +14,11 @@ from millstream.local.warm_session.address import is_switched_off, nearest_proje
 from millstream.local.warm_session.identity import session_identity
 from millstream.local.warm_session.messages import Message, receive_message, send_message
 
+_PATIENCE = 5.0
+"""Seconds in which a session answers; it imports modules while it has nothing else to do."""
+_silent: list[Path] = []
+"""The project whose session does not answer: this process does without it."""
+
 if sys.platform != "win32":
     _FORWARDED = (
         signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGWINCH, signal.SIGCONT,
@@ -36,19 +41,37 @@ def run_in_session(arguments: list[str]) -> int | None:
 
 
 def connect(root: Path) -> socket.socket | None:
-    """Return a connection to the session of a project, or None if it has none."""
-    if sys.platform == "win32":
+    """Return a connection to the session of a project, or None if it has none that answers."""
+    if sys.platform == "win32" or root in _silent:
         return None
     address = session_address(root)
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         if address.socket.lstat().st_uid == os.getuid():
             connection.connect(str(address.socket))
-            return connection
+            if _answers(connection):
+                return connection
+    except TimeoutError:
+        _silent.append(root)
+        sys.stderr.write("The warm session of this project does not answer; this command does without it.\n")
     except OSError:
         pass
     connection.close()
     return None
+
+
+def is_silent(root: Path) -> bool:
+    """Return whether this process has found a session that does not answer."""
+    return root in _silent
+
+
+def _answers(connection: socket.socket) -> bool:
+    """Return whether the session is there; raise a `TimeoutError` if its process is suspended."""
+    connection.settimeout(_PATIENCE)
+    send_message(connection, {"kind": "hello"})
+    is_there = bool(connection.recv(1, socket.MSG_PEEK)) and receive_message(connection) is not None
+    connection.settimeout(None)
+    return is_there
 
 
 def ask_session(connection: socket.socket, message: Message) -> Message | None:

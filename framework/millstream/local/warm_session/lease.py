@@ -16,7 +16,7 @@ from msgspec import to_builtins
 from millstream.core.own_folder import OWN_FOLDER, make_folder
 from millstream.local.environment import for_spark
 from millstream.local.warm_session.address import SessionAddress, session_address
-from millstream.local.warm_session.client import ask_session, connect
+from millstream.local.warm_session.client import ask_session, connect, is_silent
 from millstream.local.warm_session.identity import session_identity
 from millstream.local.warm_session.jvm import JvmRequest
 from millstream.local.warm_session.messages import receive_message
@@ -97,7 +97,7 @@ def connect_session(use: SessionUse, log_configuration: str) -> SessionConnectio
     root = use.find_root()
     folder = root / OWN_FOLDER / "session"
     connection = connect(root)
-    if connection is None:
+    if connection is None and not is_silent(root):
         minutes = use.minutes()
         if minutes <= 0:
             return None

@@ -6,6 +6,7 @@ that has gone is a command that was killed: its process and its JVM are killed, 
 
 from __future__ import annotations
 
+import math
 import os
 import selectors
 import signal
@@ -21,8 +22,8 @@ from msgspec import Struct
 from millstream.local.warm_session.jvm import JvmProcess, JvmRequest, memory_of, read_request
 from millstream.local.warm_session.messages import Message, receive_message, send_message
 
-_START = 180.0
-"""Seconds for a JVM to start, on a machine with much other work."""
+_PATIENCE = {"starting": 180.0, "opening": 30.0, "closing": 60.0}
+"""Seconds for what a JVM does, on a machine with much other work; one that is suspended does nothing."""
 _WAITING = 64
 
 
@@ -99,7 +100,7 @@ class SessionServer:
                     return forked
             if not events and self._modules and not self._busy:
                 self._hooks.import_module(self._modules.popleft())
-            if self._jvm and self._jvm.state == "starting" and time.monotonic() - self._used > _START:
+            if self._jvm and time.monotonic() - self._used > _PATIENCE.get(self._jvm.state, math.inf):
                 self._end_jvm()
         self._end_jvm()
         return None
@@ -116,6 +117,8 @@ class SessionServer:
     def _patience(self) -> float:
         if self._modules and not self._busy:
             return 0
+        if self._jvm and self._jvm.state in _PATIENCE:
+            return 5.0
         return max(0.05, min(self._idle - (time.monotonic() - self._used), 60.0)) if not self._busy else 60.0
 
     # -- clients
@@ -132,6 +135,8 @@ class SessionServer:
             return None
         message, files = received
         match message["kind"]:
+            case "hello":
+                client.send({"here": True})
             case "run":
                 return self._run(client, message, files)
             case "jvm":
@@ -275,6 +280,7 @@ class SessionServer:
     def _open_for(self, client: _Client) -> None:
         assert self._jvm is not None
         self._borrower, self._jvm.state = client, "opening"
+        self._used = time.monotonic()
         self._jvm.ask(f"open {client.log_configuration}")
 
     def _read_jvm(self) -> None:

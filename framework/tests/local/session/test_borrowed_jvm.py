@@ -112,3 +112,15 @@ def test_what_is_killed_ends_the_others_and_the_next_command_works(sessions, kil
     assert "Traceback" not in output + errors
     until(lambda: not Path(f"/proc/{status['jvm']['process']}").exists())
     assert sessions.run("test", "--unit").returncode == 0
+
+
+@pytest.mark.long
+def test_a_jvm_that_sleeps_is_replaced(sessions):
+    assert sessions.run("test", "--unit").returncode == 0
+    jvm = sessions.status()["jvm"]["process"]
+    os.kill(jvm, signal.SIGSTOP)
+    done = sessions.run("test", "--unit")
+    assert (done.returncode, "2 passed" in done.stdout) == (0, True), done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert not Path(f"/proc/{jvm}").exists()
+    assert sessions.run("test", "--unit").returncode == 0
