@@ -100,6 +100,7 @@ def test_files_are_moved_to_an_archive_when_they_are_old_enough(shop, first_spar
     assert files(shop, "data/read") == ["day=1/old.1.json", "day=1/old.json"]
 
 
+@pytest.mark.long
 def test_a_file_stays_that_the_version_before_would_read_after_a_rollback(shop, first_spark):
     declared(shop)
     shop.model("orders", MODEL)

@@ -228,6 +228,7 @@ def avro_bytes(event):
     return stream.getvalue()
 
 
+@pytest.mark.long
 def test_formats_with_schemas(shop, first_spark, tmp_path):
     """Other software writes the live records, of which some are bad; data tests see the rows of both parts."""
     shop.write("models/encoded.yml", ENCODED)

@@ -36,6 +36,7 @@ def test_versions_that_change_rows(lake, first_spark):
     assert stored_ids(lake) == [2, 3, 4]
 
 
+@pytest.mark.long
 def test_a_start_that_the_table_does_not_have(lake, first_spark):
     append(lake, (1, "ann", 2.5))
     declare(lake, "start: 9")
@@ -77,6 +78,7 @@ def test_files_and_versions_that_are_gone(lake, first_spark):
     assert stored_ids(lake) == [1, 2, 3, 4]
 
 
+@pytest.mark.long
 def test_a_table_that_was_recreated(lake, first_spark):
     diagnostic = failure(lake, first_spark)
     assert (diagnostic.code, "does not exist" in diagnostic.message) == ("MS645", True)

@@ -49,6 +49,7 @@ def test_parts_that_do_not_fit(shop, first_spark):
     assert stored_totals(shop) == totals_of(range(60))
 
 
+@pytest.mark.long
 def test_files_that_are_gone_before_the_first_batch_is_done(shop, first_spark):
     shop.source(history="{files: old}")
     shop.model("totals", TOTALS.replace("sum(value)", "sum(if(value = 3, raise_error('no'), value))"))

@@ -52,7 +52,10 @@ def remove(shop, name):
     )
 
 
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize(
+    "name",
+    ["joined", "grouped", *(pytest.param(name, marks=pytest.mark.long) for name in ("copied", "changes"))],
+)
 def test_a_build_over_a_table_that_was_never_built_says_what_to_build(shop_with_readers, first_spark, name):
     shop = shop_with_readers
     results, events = built(shop.root, first_spark, models=frozenset({f"model.{name}"}))

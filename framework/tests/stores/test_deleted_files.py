@@ -26,7 +26,7 @@ def users_on_disk(folder):
     return {user for file in files for user in pq.read_table(file, columns=["user"])["user"].to_pylist()}
 
 
-@pytest.fixture(params=[*SETTINGS, "catalog"])
+@pytest.fixture(params=[*SETTINGS, pytest.param("catalog", marks=pytest.mark.long)])
 def kind(request, tmp_path):
     """Return the settings of a store, and the folder of its table."""
     if request.param != "catalog":

@@ -128,6 +128,7 @@ def test_small_tables_have_no_marks(store):
     assert before - files(store), "a file was written again"
 
 
+@pytest.mark.long
 def test_a_table_that_grows_has_marks_from_then_on(store, monkeypatch):
     merge(store, 0, {k: k for k in range(1000)}, local=True)
     merge(store, 1, {5: 50}, local=True)  # by delta-rs
@@ -140,6 +141,7 @@ def test_a_table_that_grows_has_marks_from_then_on(store, monkeypatch):
     assert by_spark(store) == here(store) == sorted(expected.items())
 
 
+@pytest.mark.long
 def test_marks_can_be_refused(large, store):
     refusing = DeltaTables(store.folder, store.spark, marks=False)
     merge(store, 0, {k: k for k in range(1000)})

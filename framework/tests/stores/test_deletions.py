@@ -24,7 +24,7 @@ def rows(store):
     return store.read('"user", value')
 
 
-@pytest.mark.parametrize("local", [False, True])
+@pytest.mark.parametrize("local", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_a_request_deletes_what_came_before_it_and_stays_in_force(events, local):
     events.local = local
     events.batch(("a", minute(1), 1), ("a", minute(1), 1), ("b", minute(1), 2), ("a", None, 3))

@@ -82,6 +82,7 @@ def matches(stored, row_filter, value):
     return stored == value
 
 
+@pytest.mark.long
 def test_several_partitions_change_without_a_rebuild_and_their_files_are_combined(spark, tmp_path):
     events = Events(spark, tmp_path, types={"id": "bigint", "at": "timestamp"}, partition_by=["day(at)"])
     noon = TIMES[0]

@@ -34,7 +34,7 @@ def frame(session, rows) -> DataFrame:
     )
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(ROWS, ROWS)
 def test_no_row_with_a_key_is_left_out(first_spark, keys, others):
     check_ranges(first_spark, keys, others)

@@ -23,7 +23,9 @@ TABLE = TableOutput(
 )
 
 
-@pytest.fixture(params=[True, False], ids=["in this process", "by Spark"])
+@pytest.fixture(
+    params=[True, pytest.param(False, marks=pytest.mark.long)], ids=["in this process", "by Spark"]
+)
 def make_table(request, first_spark, tmp_path):
     """Return a function that makes a table, which keeps its old files for a time, and the store with it."""
 
