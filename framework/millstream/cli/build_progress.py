@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -53,18 +53,23 @@ _SECONDS = 30.0
 @contextmanager
 def build_progress(style: OutputStyle, seconds: float = _SECONDS) -> Iterator[BuildProgress]:
     shown = BuildProgress(style)
-    if not shown.console.is_terminal:
-        ended = threading.Event()
-        reporter = threading.Thread(target=shown.report_running, args=(ended, seconds), daemon=True)
-        reporter.start()
-        try:
-            yield shown
-        finally:
-            ended.set()
-            reporter.join()
-        return
-    with shown.progress:
+    with (
+        closing(shown.console.file),
+        shown.progress if shown.console.is_terminal else _reporting(shown, seconds),
+    ):
         yield shown
+
+
+@contextmanager
+def _reporting(shown: BuildProgress, seconds: float) -> Iterator[None]:
+    ended = threading.Event()
+    reporter = threading.Thread(target=shown.report_running, args=(ended, seconds), daemon=True)
+    reporter.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        reporter.join()
 
 
 class BuildProgress:
@@ -154,6 +159,14 @@ class BuildProgress:
         finally:
             with self._lock:
                 self._stage(SetupStep(stage, done=True))
+
+    def show_computed(self, model: str, rows: str, seconds: float, diagnostics: Sequence[Diagnostic]) -> None:
+        """Show a model that was computed without being stored, or why it could not be."""
+        with self._lock:
+            status, text = ("error", "failed") if diagnostics else ("success", rows)
+            self._line(status, model, f"{text:<22} {seconds:>6.1f} s")
+            for diagnostic in diagnostics:
+                self._diagnostic(diagnostic)
 
     def test_query(self, query: str) -> None:
         """Show that the data tests of a query run, whose line is printed after them."""

@@ -102,6 +102,20 @@ class TestOptions(Struct, frozen=True):
     __test__ = False  # not a test of pytest
 
 
+class SampleOptions(Struct, frozen=True):
+    """The options that limit what is read of each input."""
+
+    sample: int | None = None
+    empty: bool = False
+
+    @property
+    def most(self) -> int | None:
+        """The most records of an input; None for all."""
+        if self.empty and self.sample is not None:
+            raise click.UsageError("--sample and --empty can't be combined")
+        return 0 if self.empty else self.sample
+
+
 class PageOptions(Struct, frozen=True):
     """The options of what serves a page on this machine."""
 
@@ -335,6 +349,32 @@ def test_options(function: Function) -> Function:
         click.option("--all-tests", is_flag=True, help=again),
     )
     return _grouped(function, "tests", TestOptions, options)
+
+
+_SAMPLE = click.option(
+    "--sample",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=(
+        "Compute models from the newest N records of each topic and N rows of each other source, and write "
+        "nothing. An empty local topic has the records of its generator."
+    ),
+)
+_EMPTY = click.option(
+    "--empty",
+    is_flag=True,
+    help="Compute models from no rows: Spark checks their SQL and types, and nothing is written.",
+)
+
+
+def sample_option(function: Function) -> Function:
+    """Pass --sample to a command as `sampled`."""
+    return _grouped(function, "sampled", SampleOptions, (_SAMPLE,))
+
+
+def sample_options(function: Function) -> Function:
+    """Pass --sample and --empty to a command as `sampled`."""
+    return _grouped(function, "sampled", SampleOptions, (_SAMPLE, _EMPTY))
 
 
 def serving_page(function: Function) -> Function:

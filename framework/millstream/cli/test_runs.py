@@ -49,14 +49,15 @@ def run_tests(
     *,
     began: float,
     strict: bool = False,
+    sample: int | None = None,
 ) -> tuple[int, TestResults]:
-    """Run tests, write their results, and return the exit code and the results."""
+    """Run tests, and return the exit code and the results; those of a sample are not kept."""
     from millstream.cli.signals import ending_well
     from millstream.results.test_results import TestRun
     from millstream.testing.plugin.project_tests import TestRequest
     from millstream.testing.plugin.run import Reporter, run_pytest
 
-    reporter = Reporter(TestRequest(options_of(common), ids, strict), began)
+    reporter = Reporter(TestRequest(options_of(common), ids, strict, sample), began)
     settings, _ = read_settings(root)
     run = TestRun("test", root / settings.target_path, compiled.manifest)
     style = common.style
@@ -64,4 +65,6 @@ def run_tests(
         code = run_pytest(
             root, settings, reporter, flags, quiet=style.quiet, color=style.color, silent=style.json
         )
+    if sample is not None:
+        return code, run.results_of(reporter.results, reporter.coverage)
     return code, run.store(reporter.results, reporter.coverage)

@@ -100,7 +100,16 @@ class TestRun:
 
     def store(self, results: Sequence[TestResult], coverage: tuple[ModelCoverage, ...] = ()) -> TestResults:
         """Write what was found, next to the latest results of other tests."""
-        run_results = TestResults(
+        run_results = self.results_of(results, coverage)
+        write_test_results(
+            self._folder, with_earlier_results(run_results, self.before, set(map(str, self._manifest.nodes)))
+        )
+        return run_results
+
+    def results_of(
+        self, results: Sequence[TestResult], coverage: tuple[ModelCoverage, ...] = ()
+    ) -> TestResults:
+        return TestResults(
             self._command,
             self._manifest.project,
             self._manifest.target,
@@ -110,10 +119,6 @@ class TestRun:
             coverage,
             __version__,
         )
-        write_test_results(
-            self._folder, with_earlier_results(run_results, self.before, set(map(str, self._manifest.nodes)))
-        )
-        return run_results
 
 
 def with_earlier_results(

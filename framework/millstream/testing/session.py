@@ -40,14 +40,22 @@ from millstream.testing.variants import ProjectOptions, Variant, compile_variant
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from millstream.kafka.clients import Admin
+    from millstream.runner.samples.sampled import TopicSample
+    from millstream.runner.samples.sampling import Sampling
+
 
 class TestSession:
     """Shared by the tests of a project. Spark starts when the first test needs it."""
 
     __test__ = False  # pytest must not collect it
 
-    def __init__(self, root: Path, options: ProjectOptions | None = None) -> None:
+    def __init__(
+        self, root: Path, options: ProjectOptions | None = None, *, sample: int | None = None
+    ) -> None:
         self.root = root
+        self.sample = sample
+        """At most this many records of each input: data tests are of what models compute from them."""
         self.options = options or ProjectOptions()
         self.files = YamlFiles(root)
         self._stack = ExitStack()
@@ -61,6 +69,7 @@ class TestSession:
         """What each test reaches, with the tested model; None: not measured."""
         self.needs_jars = False
         """Spark needs the target's jars to read stored rows."""
+        self._admin: Admin | None = None
 
     # -- the project
 
@@ -137,9 +146,10 @@ class TestSession:
     def stored(self) -> StoredRelations:
         built = self.built
         nodes = built.compiled.manifest.nodes
+        sampling = None if self.sample is None else self.sampling
         relations = StoredRelations(
             built.project, nodes, built.relations, self.spark, self._log,
-            used_registry=self._registry_of_records,
+            used_registry=self._registry_of_records, sampling=sampling,
         )  # fmt: skip
         self.spark()  # started first, so that the relations are closed before it stops
         self._stack.callback(relations.close)
@@ -148,6 +158,31 @@ class TestSession:
     @cached_property
     def data_tests(self) -> DataTests:
         return DataTests(self.built.compiled, self.stored)
+
+    # -- samples
+
+    @cached_property
+    def sampling(self) -> Sampling:
+        """What models compute from a sample of their inputs."""
+        from millstream.runner.samples.sampling import Sampling
+
+        return Sampling(self.built.project, self.built.compiled, self.topic_sample, self._log)
+
+    @cached_property
+    def topic_sample(self) -> TopicSample:
+        from millstream.runner.samples.sampled import TopicSample
+
+        assert self.sample is not None
+        return TopicSample(self.built.project, self.sample, self._connect)
+
+    def _connect(self) -> Admin:
+        """Return the target's Kafka, once a sample reads a topic that has records."""
+        if self._admin is None:
+            from millstream.kafka.connection import connect_kafka
+
+            self._admin = self._stack.enter_context(connect_kafka(self.built.project))
+            self._stack.enter_context(self._registry_of_records())
+        return self._admin
 
     # -- Spark
 
@@ -173,10 +208,17 @@ class TestSession:
         with self._starting:
             if self._spark is None:
                 target, formats = self.main.project.target, self.main.relations.catalog.jars
-                started = shared_spark(target, self._logs, formats, jars=self.needs_jars)
+                jars = self.needs_jars if self.sample is None else self._sample_needs_jars()
+                started = shared_spark(target, self._logs, formats, jars=jars)
                 self._spark = self._stack.enter_context(started)
                 use_registry(self._spark, self._registry)
             return self._spark
+
+    def _sample_needs_jars(self) -> bool:
+        from millstream.runner.samples.sampled import nothing_is_stored
+
+        main = self.main
+        return bool(self.sample) and not nothing_is_stored(main.project, main.relations.catalog)
 
     def _use_registry(self, **changes: Any) -> None:
         """Change the registry of all tests: unit tests need none, and have ids of their own."""

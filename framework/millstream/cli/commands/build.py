@@ -16,11 +16,13 @@ from millstream.cli.multi_value_options import SeveralValues
 from millstream.cli.options import (
     CommonOptions,
     RangeOptions,
+    SampleOptions,
     SelectionRequest,
     StateOptions,
     TestOptions,
     cli_command,
     range_options,
+    sample_options,
     selection_options,
     state_options,
     test_options,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     "millstream build --select +daily_totals",
     "millstream build --rebuild daily_totals+   # rebuild alongside the running version",
     "millstream build --select clean_orders --from 2026-01-01 --to 2026-01-02   # compute a day again",
+    "millstream build --sample 1000    # compute and test a sample; nothing is written",
     "millstream build --target production --output json",
     kind=SeveralValues,
     environments=True,
@@ -52,12 +55,14 @@ if TYPE_CHECKING:
 @state_options
 @range_options
 @test_options
+@sample_options
 def command(
     common: CommonOptions,
     request: SelectionRequest,
     changes: StateOptions,
     part: RangeOptions,
     tests: TestOptions,
+    sampled: SampleOptions,
 ) -> int:
     """Run every model over what the topics hold now, with its unit tests before and its data tests after.
 
@@ -65,7 +70,15 @@ def command(
     `seeds/`. If a unit test fails, no model is built. Each query continues where it stopped. If a model
     fails, its data tests and the models that read it are skipped. Tests that passed before, and would do the
     same again, are not run again. The exit code is 1 if a model or a test failed.
+
+    With --sample or --empty, models are only computed and tested: topics, tables and checkpoints are neither
+    written nor created.
     """
+    if (most := sampled.most) is not None:
+        from millstream.cli.sampled_build import build_sample, check_options
+
+        check_options(changes, part)
+        return build_sample(common, root_of(common), request, tests, most)
     return build_models(common, request, changes, tests, part)
 
 

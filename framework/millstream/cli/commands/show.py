@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -13,7 +14,7 @@ from millstream.cli.commands import query
 from millstream.cli.environments import defer_as_built
 from millstream.cli.failed_builds import failed_builds
 from millstream.cli.jar_progress import jar_progress
-from millstream.cli.options import CommonOptions, cli_command
+from millstream.cli.options import CommonOptions, SampleOptions, cli_command, sample_options
 from millstream.cli.project import compile_for, end_if_invalid, project_of, root_of, target_of
 from millstream.compile.manifest import Compiled, ManifestNode
 from millstream.core.errors import Diagnostic, MillstreamError, did_you_mean
@@ -31,6 +32,7 @@ _LAST = 10_000
     "millstream show active_users",
     "millstream show shop.storefront_events --limit 3",
     "millstream show scored_storefront_events --compute --last 1000 --output json",
+    "millstream show scored_storefront_events --sample 1000    # also before the first build",
     outputs=("csv",),
     environments=True,
 )
@@ -49,26 +51,34 @@ _LAST = 10_000
     metavar="N",
     help="When computing: read the newest N records of each partition.",
 )
-def command(common: CommonOptions, *, name: str, limit: int, compute: bool, last: int) -> int:
+@sample_options
+def command(
+    common: CommonOptions, *, name: str, limit: int, compute: bool, last: int, sampled: SampleOptions
+) -> int:
     """Show the newest rows of a model, source or seed.
 
     For a table, the rows as stored, the newest ones if they have a time: `order_by`, the start of a window
     that has closed, the event time, or a date or time in `partition_by`; for a sink or a topic, the newest
     records, decoded; for other sources, rows that Spark reads. A view is not stored: Spark computes it over
     the newest records of the topics it reads. Nothing is written or committed. A computed aggregate covers
-    the records that were read, up to the end.
+    the records that were read, up to the end. With --sample or --empty, nothing has to be built before.
     """
-    root = root_of(common)
+    root, most = root_of(common), sampled.most
     compiled, target = defer_as_built(root, compile_for(common, root), target_of(common, root))
     relations = relations_in(compiled.manifest.nodes.values())
     relation = find_relation(name, relations)
     stored = StoredProject(root, target, relations, lambda: project_of(common, root).seeds)
-    if compute and relation.id.kind != "model":
-        kind = "seed" if relation.kind == "seed" else "source"
-        raise click.UsageError(f"--compute needs a model; '{relation.name}' is a {kind}")
+    if (compute or most is not None) and relation.id.kind != "model":
+        kind, option = "seed" if relation.kind == "seed" else "source", "--compute"
+        if most is not None:
+            option = "--sample" if most else "--empty"
+        raise click.UsageError(f"{option} needs a model; '{relation.name}' is a {kind}")
     output = relation.stored
     warnings: list[Diagnostic] = []
-    if compute or (output is not None and not (output.stored_as and output.readable)):
+    if most is not None:
+        end_if_invalid(common, compiled)
+        rows = _sampled(common, root, relation, limit, most)
+    elif compute or (output is not None and not (output.stored_as and output.readable)):
         # Only the model's ancestors need to be valid, but a plan covers the whole project.
         end_if_invalid(common, compiled)
         rows = _compute(common, root, compiled, target, relation, limit, last)
@@ -149,6 +159,14 @@ def _records(
         project = match_project(project, nodes, admin)
         (reading,) = readings_of(project, nodes, admin, [relation.name])
         return newest_rows(admin, reading, limit, writers)
+
+
+def _sampled(common: CommonOptions, root: Path, model: StoredRelation, limit: int, most: int) -> Answer:
+    from millstream.cli.test_runs import options_of
+    from millstream.testing.session import TestSession
+
+    with closing(TestSession(root, options_of(common), sample=most)) as session:
+        return session.sampling.rows(session.spark(), model.id, limit)
 
 
 def _compute(

@@ -7,7 +7,14 @@ import time
 import click
 
 from millstream.cli.multi_value_options import SeveralValues
-from millstream.cli.options import CommonOptions, SelectionRequest, cli_command, selection_options
+from millstream.cli.options import (
+    CommonOptions,
+    SampleOptions,
+    SelectionRequest,
+    cli_command,
+    sample_option,
+    selection_options,
+)
 from millstream.cli.output import print_json, print_result, show_diagnostics
 from millstream.cli.project import compile_valid, root_of
 from millstream.cli.test_runs import run_tests, select_tests
@@ -21,6 +28,7 @@ from millstream.core.errors import Diagnostic
     "millstream test --select daily_totals+",
     "millstream test --unit --coverage    # which models and branches no unit test reaches",
     "millstream test --data --output json",
+    "millstream test --sample 1000    # data tests of what models compute, before anything is built",
     "millstream test --update --select daily_totals",
     kind=SeveralValues,
     environments=True,
@@ -33,6 +41,7 @@ from millstream.core.errors import Diagnostic
 )
 @click.option("--update", is_flag=True, help="Write the actual rows into failing unit tests.")
 @click.option("--fail-fast", "-x", is_flag=True, help="Stop at the first failure.")
+@sample_option
 def command(
     common: CommonOptions,
     *,
@@ -42,6 +51,7 @@ def command(
     coverage: bool,
     update: bool,
     fail_fast: bool,
+    sampled: SampleOptions,
 ) -> int:
     """Run unit tests of models and data tests of stored rows.
 
@@ -50,7 +60,7 @@ def command(
     the selected nodes. All tests are pytest items, so `pytest` in the project's folder also runs them. The
     exit code is 1 if a test failed.
     """
-    began = time.monotonic()
+    began, most = time.monotonic(), sampled.most
     root = root_of(common)
     compiled = compile_valid(common, root)
     ids, warnings = select_tests(common, compiled, request, unit=unit, data=data)
@@ -63,7 +73,8 @@ def command(
 
     flags = [*(["-x"] if fail_fast else []), *(["--update-expectations"] if update else [])]
     flags += ["--model-coverage"] if coverage else []
-    code, results = run_tests(common, root, compiled, ids, flags, began=began, strict=data and not unit)
+    strict = data and not unit and most is None
+    code, results = run_tests(common, root, compiled, ids, flags, began=began, strict=strict, sample=most)
     if common.style.json:
         from millstream.cli.diagnostics import as_data
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,23 +10,16 @@ from typing import Any
 from msgspec import Struct
 from pyspark.sql import DataFrame, SparkSession
 
-from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.expressions import quote_name
 from millstream.core.node_id import NodeId
 from millstream.engine.python import functions
 from millstream.engine.queries import maintained
 from millstream.engine.queries.failures import reporting_spark_errors
-from millstream.engine.queries.histories import HistoryRead, HistoryReads
-from millstream.engine.queries.seeds import view_seed
 from millstream.engine.queries.start import make_view
-from millstream.engine.queries.tables import Tables
 from millstream.engine.spark.jars import jars_for
 from millstream.engine.spark.registry import use_registry, used_registry
 from millstream.engine.spark.session import running_spark
 from millstream.kafka.clients import Admin
-from millstream.kafka.cluster import reveal_options
-from millstream.kafka.offsets import OffsetBounds, topic_bounds
-from millstream.kafka.settings import source_options
 from millstream.local.jars import Progress
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Maintained, Output, Plan, reads_of
@@ -43,12 +36,10 @@ from millstream.queries.maintaining import maintaining_functions
 from millstream.queries.physical_plan import physical_plan
 from millstream.queries.references import reference_outputs
 from millstream.queries.topology import hints_of, physical_settings, written_plan
-from millstream.queries.values import ChangesRead, SourceRead, StaticRead, StreamRead, TopicRead
 from millstream.queries.view_names import Views, source_reads, static_reads
+from millstream.runner.samples.inputs import Inputs, StoredInputs
 from millstream.runner.samples.streaming_checks import check_streaming
 from millstream.sources.spark import spark_source
-from millstream.sources.topic import spark as topic_reads
-from millstream.sources.topic.spark.history_end import end_of_history
 from millstream.stores.tables.values import Answer
 
 
@@ -65,12 +56,18 @@ class SampleRequest(Struct, frozen=True):
 
 
 def compute_rows(question: SampleRequest, admin: Admin, spark: SparkSession) -> Answer:
+    """Return a model's rows over what is stored: the newest records of each partition."""
+    inputs = StoredInputs(question.project, question.catalog, question.last, admin)
+    return compute_over(question, inputs, spark)
+
+
+def compute_over(question: SampleRequest, inputs: Inputs, spark: SparkSession) -> Answer:
     """Return a model's rows, newest first if it has an event time; an aggregate has its final rows."""
     output = _output(question)
     _check_streaming(question, spark, output)
     name, location = question.model.name, question.project.target.location
     with reporting_spark_errors(name, question.log, location):
-        rows = _frame(question, admin, spark.newSession(), output)
+        rows = _frame(question, inputs, spark.newSession(), output)
         times = [time for time, _ in KnownTraits().of(output).watermarks if time in rows.columns]
         if times:
             rows = rows.orderBy(*(rows[quote_name(time)].desc_nulls_last() for time in times))
@@ -106,12 +103,12 @@ def _check_streaming(question: SampleRequest, spark: SparkSession, output: Outpu
             check_streaming(spark, question.project, question.catalog, plan, query, question.log)
 
 
-def model_frame(question: SampleRequest, admin: Admin, session: SparkSession) -> DataFrame:
+def model_frame(question: SampleRequest, inputs: Inputs, session: SparkSession) -> DataFrame:
     """Return a model's rows as an unordered DataFrame."""
-    return _frame(question, admin, session, _output(question))
+    return _frame(question, inputs, session, _output(question))
 
 
-def _frame(question: SampleRequest, admin: Admin, session: SparkSession, output: Output) -> DataFrame:
+def _frame(question: SampleRequest, inputs: Inputs, session: SparkSession, output: Output) -> DataFrame:
     views, fails_by = Views(), reads_of((output,))
     how = EmitOptions(locate_calls=True, fails_by=fails_by)
     emission = in_steps((output,), views.leaf, reads=views.of, how=how)
@@ -122,9 +119,9 @@ def _frame(question: SampleRequest, admin: Admin, session: SparkSession, output:
     functions.register_functions(session, question.project, names, (*nested_calls(order), *maintaining))
     functions.register_decoders(session, question.project, decoding_calls(order, fails_by))
     for source in source_reads(order, views):
-        _source(session, source, question, admin)
+        inputs.stream(session, source)
     for read in static_reads(order, views):
-        _at_rest(session, read, question)
+        inputs.at_rest(session, read)
     for node in order:
         if isinstance(node, Maintained):
             rows = maintained.all_rows(session, node.maintenance, static_reads(order, views))
@@ -143,67 +140,6 @@ def _output(question: SampleRequest) -> Output:
         written_plan(question.catalog), select_rules("all"), hints_of(question.catalog, one_query=True)
     ).plan
     return next(output for output in plan.outputs if output.model == question.model)
-
-
-def _source(session: SparkSession, source: StreamRead, question: SampleRequest, admin: Admin) -> None:
-    match source:
-        case ChangesRead():
-            # The changes of a table so far are its rows.
-            _at_rest(session, StaticRead(source.view, source.relation), question)
-        case SourceRead():
-            rows = spark_source(session, question.project, source.relation).rows()
-            rows.createOrReplaceTempView(source.view)
-        case TopicRead():
-            _records(session, source, question, admin)
-
-
-def _records(session: SparkSession, source: TopicRead, question: SampleRequest, admin: Admin) -> None:
-    offsets = topic_bounds(admin, source.topics)
-    if missing := [topic for topic in source.topics if topic not in {held for held, _ in offsets}]:
-        message = f"the topic '{missing[0]}' does not exist yet"
-        remedy = "create and fill it with `millstream build`"
-        raise MillstreamError(Diagnostic("MS827", message, None, remedy))
-    last = max(end for _, end in offsets.values()) if source.reads_all else question.last
-    ranges: dict[str, dict[int, tuple[int, int]]] = {}
-    for (topic, number), bounds in offsets.items():
-        first = first_shown(source, bounds, last)
-        ranges.setdefault(topic, {})[number] = (first, bounds.end)
-    read_records(session, source, question.project, admin, ranges)
-
-
-def read_records(
-    session: SparkSession,
-    source: TopicRead,
-    project: Project,
-    admin: Admin,
-    ranges: Mapping[str, topic_reads.Ranges],
-) -> None:
-    topic = project.topic(source.relation)
-    reader_options = topic.options.get("options") if topic else None
-    options = reveal_options(source_options(admin.cluster, reader_options or {}, "available_now"))
-    topic_reads.read_ranges(session, source, options, ranges, history_of(session, source, project, admin))
-
-
-def history_of(session: SparkSession, read: TopicRead, project: Project, admin: Admin) -> HistoryRead | None:
-    """Return the history of a topic as a query that starts now would read it."""
-    topic = project.topic(read.relation)
-    if topic is None or topic.history is None:
-        return None
-    ends = {read.stream: end_of_history(session, project, topic, admin)}
-    return HistoryReads(ends).of(project, read)
-
-
-def first_shown(read: TopicRead, bounds: OffsetBounds, newest: int) -> int:
-    """Return the offset of the first of a partition's newest records; older ones can be in a history."""
-    return max(0 if read.history else bounds.first, bounds.end - newest)
-
-
-def _at_rest(session: SparkSession, read: StaticRead, question: SampleRequest) -> None:
-    kind, name = read.relation.kind, read.relation.name
-    if kind == "seed":
-        view_seed(session, read.view, question.project, question.project.seeds[name])
-        return
-    Tables(session, question.project, question.catalog).view(session, read)
 
 
 @contextmanager

@@ -33,12 +33,9 @@ from millstream.queries.format_functions import decoding_calls
 from millstream.queries.topology import with_ancestors
 from millstream.queries.values import StaticRead, TopicRead
 from millstream.queries.view_names import Views, source_reads
-from millstream.runner.samples.compute import (
-    SampleRequest,
-    first_shown,
-    model_frame,
-    read_records,
-)
+from millstream.runner.samples.compute import SampleRequest, model_frame
+from millstream.runner.samples.inputs import StoredInputs, first_shown, read_records
+from millstream.runner.samples.sampling import Sampling
 from millstream.sources.spark import spark_source
 
 _TRIES = 10
@@ -61,6 +58,8 @@ class StoredRows(Struct, frozen=True):
     log: str
     newest: int | None = None
     """At most this many of the newest records of each partition are read; None for all."""
+    sampling: Sampling | None = None
+    """Computes what is not read as it is stored."""
 
     def rows(self, session: SparkSession, relation: NodeId) -> DataFrame:
         """Return a relation's rows; for a topic with upserts, the newest of each key."""
@@ -68,10 +67,13 @@ class StoredRows(Struct, frozen=True):
         if kind == "seed" or (kind == "model" and relation not in self.catalog.models):
             view_seed(session, "seed_rows", self.project, self.project.seeds[name])
             return session.table("seed_rows")
+        if self.sampling is not None and kind == "model":
+            return self.sampling.frame(session, relation)
         if relation in self.catalog.row_sources:
             return spark_source(session, self.project, relation).rows()
         if kind == "source":
-            topic = match_catalog(self.catalog, self.admin()).topics[relation]
+            catalog = match_catalog(self.catalog, self.admin()) if self.catalog.has_patterns else self.catalog
+            topic = catalog.topics[relation]
             return self._topic(session, topic_node(topic), topic.unique_by)
         spec = self.catalog.models[relation]
         if not spec.materialization.readable:
@@ -88,7 +90,8 @@ class StoredRows(Struct, frozen=True):
         if spec.materialization.inlined:
             catalog = with_ancestors(match_catalog(self.catalog, self.admin()), self.above(relation))
             question = SampleRequest(self.project, catalog, relation, None, _ALL, self.log)
-            return model_frame(question, self.admin(), session)
+            inputs = StoredInputs(self.project, catalog, _ALL, self.admin())
+            return model_frame(question, inputs, session)
         traits = self.traits[relation]
         return self._topic(session, sink_node(spec, traits), traits.keys)
 
@@ -101,7 +104,10 @@ class StoredRows(Struct, frozen=True):
         functions.register_decoders(session, self.project, decoding_calls(in_order((node,)), {}))
         for source in source_reads(in_order((node,)), views):
             assert isinstance(source, TopicRead), "tables are read at rest"
-            self._records(session, source)
+            if self.sampling is None:
+                self._records(session, source)
+            else:
+                self.sampling.inputs.stream(session, source)
         for step in emission.steps:
             make_view(session, step, self.project, "append")
         rows = session.sql(emission.emitted.statement())

@@ -37,8 +37,8 @@ def check_streaming(
     streaming_trial = Trial(
         project,
         query,
-        tuple(_feed(source, catalog) for source in query.sources),
-        tuple(_at_rest(read.view, read.relation, catalog, references) for read in query.reads),
+        tuple(empty_feed(source, catalog) for source in query.sources),
+        tuple(empty_at_rest(read.view, read.relation, catalog, references) for read in query.reads),
         settings=state_settings(query, catalog),
     )
     with (
@@ -57,7 +57,8 @@ def _check(spark: SparkSession, rows: Any, mode: OutputMode) -> None:
     checker.checkForStreaming(plan, modes.Append() if mode == "append" else modes.Update())
 
 
-def _feed(source: StreamRead, catalog: Catalog) -> ViewFeed:
+def empty_feed(source: StreamRead, catalog: Catalog) -> ViewFeed:
+    """Return the view of what a query reads as it comes, without rows."""
     match source:
         case TopicRead():
             return ViewFeed(source.view, RECORDS, ())
@@ -68,9 +69,10 @@ def _feed(source: StreamRead, catalog: Catalog) -> ViewFeed:
             return ViewFeed(source.view, f"{columns_to_ddl(changed.columns)}, {_DELETED}", ())
 
 
-def _at_rest(
+def empty_at_rest(
     view: str, relation: NodeId, catalog: Catalog, references: Mapping[NodeId, Sequence[Column]]
 ) -> LookupRows | OwnSeed:
+    """Return the view of rows at rest, without rows; seeds have theirs."""
     kind, name = relation.kind, relation.name
     if kind == "seed":
         return OwnSeed(view, name)

@@ -226,7 +226,7 @@ def _rows(session: SparkSession, trial: Trial) -> DataFrame:
 
 def _all_at_rest(session: SparkSession, project: Project, rows: Iterable[AtRest]) -> None:
     for relation in rows:
-        _at_rest(session, project, relation)
+        view_at_rest(session, project, relation)
 
 
 def _stream(
@@ -253,7 +253,8 @@ def _stream(
         frame.selectExpr("*", *feed.computed).createOrReplaceTempView(feed.view)
 
 
-def _at_rest(session: SparkSession, project: Project, relation: AtRest) -> None:
+def view_at_rest(session: SparkSession, project: Project, relation: AtRest) -> None:
+    """Create the view of given rows at rest."""
     match relation:
         case LookupRows(view=view, columns=columns, rows=rows, computed=computed):
             frame = rows_to_frame(session, rows, columns)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from millstream.kafka.clients import Admin
+    from millstream.runner.samples.sampling import Sampling
 
 
 class StoredRelations:
@@ -36,6 +37,7 @@ class StoredRelations:
         log: str,
         newest: int | None = None,
         used_registry: Callable[[], AbstractContextManager[object]] = nullcontext,
+        sampling: Sampling | None = None,
     ) -> None:
         self._project = project
         self._nodes = nodes
@@ -43,6 +45,7 @@ class StoredRelations:
         self._spark = spark
         self._log = log
         self._newest = newest
+        self._sampling = sampling
         self._used_registry = used_registry
         self._stack = ExitStack()
         self._session: SparkSession | None = None
@@ -99,6 +102,7 @@ class StoredRelations:
             lambda id_: build_graph(self._nodes).ancestors(id_) | {id_},
             self._log,
             self._newest,
+            self._sampling,
         )
         name = f"stored_{id(self)}_" + re.sub(r"\W", "_", sql_name(relation))
         try:

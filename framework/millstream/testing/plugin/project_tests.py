@@ -36,6 +36,8 @@ class TestRequest(Struct, frozen=True):
     """The tests to run; None: all, including those in Python."""
     strict: bool = False
     """Relations that have not been built are errors."""
+    sample: int | None = None
+    """Data tests are of what models compute from at most so many records of each input."""
 
 
 class ProjectTests:
@@ -45,7 +47,7 @@ class ProjectTests:
         self.root = root
         self.request = request
         self.update = update
-        self.session = TestSession(root, request.options)
+        self.session = TestSession(root, request.options, sample=request.sample)
         self.session.coverage = [] if coverage else None
         self.warned: list[FailureReport] = []
         self.updated: list[str] = []
