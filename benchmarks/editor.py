@@ -8,6 +8,7 @@ keystrokes, while a compile may run.
 from __future__ import annotations
 
 import argparse
+import re
 import statistics
 import subprocess
 import sys
@@ -52,7 +53,7 @@ def answers(editor: Editor, path: str, count: int) -> tuple[list[float], list[fl
         assert editor.complete(path, "select\n  "), path
         completion.append(time.perf_counter() - started)
         started = time.perf_counter()
-        assert editor.hover(path, "ref("), path
+        assert editor.hover(path, re.search(r"\b(ref|source)\(", text)[0]), path
         hover.append(time.perf_counter() - started)
     editor.type(path, text)
     return completion, hover

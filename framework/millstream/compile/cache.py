@@ -14,7 +14,7 @@ from millstream.sql.values import InputRelation
 
 
 class CachedModel(Struct, frozen=True):
-    """One model without errors, with the digests of its inputs."""
+    """What a compile found of one model, with the digests of its inputs."""
 
     rendered_from: str
     made_from: str
@@ -28,11 +28,18 @@ class CachedModel(Struct, frozen=True):
     """An encoded `ModelSpec`, only decoded to build a plan."""
     traits: Traits | None = None
     warnings: tuple[Diagnostic, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """Its errors; entries with errors are only kept in memory."""
+    found_in: str = ""
+    """A digest of the project's names and paths, which errors may contain."""
+    lost_columns: bool = False
+    """Its columns are unknown because of an error, here or in what it reads."""
 
 
 class Cache(Struct, frozen=True):
     format: str = FORMAT
-    models: dict[str, CachedModel] = {}
+    models: dict[str, tuple[CachedModel, ...]] = {}
+    """The results for the last texts and inputs of each model; a file has one of each."""
     files: dict[str, bytes] = {}
     """The contents of YAML, Python and CSV files, by kind, path and digest."""
 
@@ -61,4 +68,9 @@ def read_cache(target: Path) -> Cache:
 
 
 def write_cache(target: Path, cache: Cache) -> None:
-    write_file(target / COMPILED, cache)
+    """Store the last result of each model without errors."""
+    models: dict[str, tuple[CachedModel, ...]] = {}
+    for name, entries in cache.models.items():
+        if correct := [entry for entry in entries if not entry.diagnostics]:
+            models[name] = (correct[0],)
+    write_file(target / COMPILED, Cache(models=models, files=cache.files))

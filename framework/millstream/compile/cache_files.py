@@ -19,7 +19,7 @@ from millstream.core.decoding import from_msgpack
 from millstream.core.encoding import to_msgpack
 from millstream.project.files import open_regular
 
-FORMAT = f"{__version__}-14-py{sys.version_info.major}.{sys.version_info.minor}"
+FORMAT = f"{__version__}-15-py{sys.version_info.major}.{sys.version_info.minor}"
 COMPILED = "cache/compile.msgpack"
 """The cache of the last compile, in the folder of results."""
 S = TypeVar("S")

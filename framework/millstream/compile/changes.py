@@ -10,7 +10,6 @@ from millstream.core.decoding import from_msgpack
 from millstream.core.errors import Diagnostic
 from millstream.formats.registry import DEFAULT_FORMAT
 from millstream.outputs.kinds import Sink
-from millstream.outputs.registry import materialization_of
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.from_sql.keys import written_keys
 from millstream.plan.from_sql.plan import build_plan
@@ -26,7 +25,7 @@ _IN_JSON = "emit='changes' writes JSON as Debezium does"
 def problems_of_changes(models: ModelCompiler, catalog: bytes) -> list[Diagnostic]:
     """Return what is wrong with sinks that send changes; the catalog has no other errors."""
     sending = [model for model in models.models.values() if model.config.get("emit") == "changes"]
-    if not any(materialization_of(model.file.name, model.config).changes for model in sending):
+    if not any(model.stored.changes for model in sending):
         return []
     decoded = from_msgpack(catalog, Catalog)
     plan, _ = build_plan(decoded)

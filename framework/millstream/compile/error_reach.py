@@ -22,6 +22,13 @@ class ErrorReach:
         self._without_types: set[NodeId] = set()
         """Models with errors, and all that read them: types of their columns may be unknown."""
 
+    def before(self, model: NodeId, relations: Mapping[NodeId, InputRelation]) -> ErrorReach:
+        """Return what is known without a model, with other relations."""
+        other = ErrorReach(relations)
+        other._without_columns = self._without_columns - {model}
+        other._without_types = self._without_types - {model}
+        return other
+
     def add(self, model: NodeId, references: Iterable[NodeReference]) -> None:
         """Add a model before it is analyzed."""
         if self.reaches_types(references):

@@ -14,13 +14,14 @@ from millstream.compile.assemble import manifest_function, other_nodes, seed_nod
 from millstream.compile.cache import Cache, ContentCache
 from millstream.compile.changes import problems_of_changes
 from millstream.compile.checks import unstored_tests
-from millstream.compile.error_reach import may_follow, misdeclared_topics, readers_of
-from millstream.compile.follow_up_errors import broken_files, without_followups
+from millstream.compile.error_reach import misdeclared_topics, readers_of
+from millstream.compile.follow_up_errors import broken_files
 from millstream.compile.graph import GraphNode, build_graph, find_cycles
 from millstream.compile.manifest import SCHEMA_VERSION, Compiled, Manifest, ManifestColumn, ManifestNode
 from millstream.compile.models import ModelCompiler
 from millstream.compile.native_functions import not_native
 from millstream.compile.options import unknown_rules
+from millstream.compile.project_errors import ProjectErrors
 from millstream.compile.sql_tests import sql_tests
 from millstream.compile.topics import topic_problems
 from millstream.core.errors import Diagnostic, MillstreamError
@@ -46,6 +47,7 @@ class FullCompile(NamedTuple):
     imported: FunctionImports
     models: ModelCompiler
     """Knows the relations, and renders and analyzes a model again."""
+    errors: ProjectErrors
 
 
 def compile_all(
@@ -62,41 +64,32 @@ def compile_all(
     memo = ContentCache(cache.files)
     environment: dict[str, str | None] = {}
     project, file_diagnostics = load_files(root, settings, target, variables, memo, environment)
-    models = ModelCompiler(
-        project, cache.models, progress or (lambda *_: None), broken_files(file_diagnostics)
-    )
+    progress = progress or (lambda *_: None)
+    progress("render", 0, len(project.models))
+    models = ModelCompiler(project, cache.models, progress, broken_files(file_diagnostics))
     models.render_all()
     order, cycles, unordered = _order(models)
     models.analyse_all(order)
     tests, more, tests_sql = sql_tests(models)
+    progress("analyse", len(order), len(order))
     diagnostics = [*diagnostics, *_unknown_rules(target), *unstored_tests(project), *topic_problems(models)]
     diagnostics += not_native(root, project.functions.values())
-    all_diagnostics = [*diagnostics, *file_diagnostics, *models.diagnostics, *cycles, *more]
-    of_models = [
-        (model.id, diagnostic)
-        for model in models.models.values()
-        for diagnostic in (*model.diagnostics, *model.warnings)
-    ]
-    all_diagnostics += [diagnostic for _, diagnostic in of_models]
-    macros = {file.path for file in project.macros}
-    behind = models.renderer.library.paths_behind
-    calls = {
-        model.file.path: behind(model.uses.names) for model in models.models.values() if model.diagnostics
-    }
-    unplanned = readers_of(misdeclared_topics(project, file_diagnostics), models.models.values(), order)
-    following = {
-        id(diagnostic)
-        for model, diagnostic in of_models
-        if may_follow(model, diagnostic, unordered, unplanned)
-    }
-    causes = [diagnostic for diagnostic in all_diagnostics if id(diagnostic) not in following]
-    shown = without_followups(causes, macros, calls, models.renderer.lost_macros)
+    progress("analyse", len(order), len(order))
+    errors = ProjectErrors(
+        [*diagnostics, *file_diagnostics, *models.diagnostics, *cycles, *more],
+        unordered,
+        readers_of(misdeclared_topics(project, file_diagnostics), models.models.values(), order),
+    )
+    all_diagnostics = [*errors.of_project, *errors.of_models(models)]
+    shown = errors.shown(models)
     catalog = (
         b""
         if any(diagnostic.severity == "error" for diagnostic in all_diagnostics)
         else models.catalog(order)
     )
+    progress("analyse", len(order), len(order))
     if catalog and (more := problems_of_changes(models, catalog)):
+        errors.of_project.extend(more)
         all_diagnostics, shown, catalog = [*all_diagnostics, *more], [*shown, *more], b""
     compiled = Compiled(
         _manifest(models, order, tests),
@@ -114,7 +107,7 @@ def compile_all(
         environment |= model.uses.env
     imported = FunctionImports(project.imported, project.libraries)
     cache = Cache(models=models.entries(), files=memo.used)
-    return FullCompile(compiled, cache, environment, imported, models)
+    return FullCompile(compiled, cache, environment, imported, models, errors)
 
 
 def _errors_by_model(models: ModelCompiler, shown: Iterable[Diagnostic]) -> tuple[frozenset[NodeId], bool]:

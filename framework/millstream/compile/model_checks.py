@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
+from copy import copy
 from functools import partial
 from itertools import islice
 
@@ -22,7 +23,7 @@ from millstream.core.node_id import NodeId
 from millstream.core.types import NULL, VARIANT, Decimal, Row, Type, types_within
 from millstream.formats.registry import format_of
 from millstream.outputs.kinds import VALID_FROM
-from millstream.outputs.registry import Materialization, materialization_of
+from millstream.outputs.registry import Materialization
 from millstream.plan.from_sql.catalog import Catalog, ModelSpec, PlanDiagnostic
 from millstream.plan.from_sql.forms import check_forms
 from millstream.plan.from_sql.model import ModelBuilder, build_model
@@ -71,6 +72,16 @@ class ProjectPlanner:
             self.traits[id_] = KnownTraits().of(node)
         for id_, source in self.catalog.row_sources.items():
             self.traits[id_] = KnownTraits().of(rows_of(source))
+
+    def before(self, model: NodeId, relations: Mapping[NodeId, InputRelation]) -> ProjectPlanner:
+        """Return a planner that does not know a model, with other relations."""
+        other = copy(self)
+        other.relations = relations
+        for name in ("tables", "inlined", "appended", "versioned"):
+            setattr(other, name, getattr(self, name) - {model})
+        other.stores = {id_: store for id_, store in self.stores.items() if id_ != model}
+        other.traits = {id_: traits for id_, traits in self.traits.items() if id_ != model}
+        return other
 
     def check(
         self,
@@ -139,7 +150,7 @@ class ProjectPlanner:
     def add(self, model: Model) -> None:
         """Make a model available to later models."""
         self.traits[model.id] = model.traits
-        stored = materialization_of(model.file.name, model.config)
+        stored = model.stored
         if stored.inlined:
             self.inlined.add(model.id)
         if stored.appends:

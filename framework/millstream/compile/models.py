@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from functools import cached_property
 
 import msgspec
@@ -36,7 +37,7 @@ from millstream.core.node_id import NodeId
 from millstream.core.text import Location
 from millstream.core.types import UNKNOWN
 from millstream.outputs.kinds import VALID_FROM, VALID_TO
-from millstream.outputs.registry import Materialization, materialization_of
+from millstream.outputs.registry import Materialization
 from millstream.plan.from_sql.catalog import PlanDiagnostic
 from millstream.project.config import Layer, resolve_config
 from millstream.project.load import model_folders
@@ -59,7 +60,11 @@ class ModelCompiler:
     """Compiles a project's models; `cached` are the entries of the last compile."""
 
     def __init__(
-        self, project: Project, cached: Mapping[str, CachedModel], progress: Progress, broken: frozenset[str]
+        self,
+        project: Project,
+        cached: Mapping[str, tuple[CachedModel, ...]],
+        progress: Progress,
+        broken: frozenset[str],
     ) -> None:
         self.project = project
         self.cached = cached
@@ -77,6 +82,9 @@ class ModelCompiler:
         target = project.target
         self._everywhere = digest_of(project.settings.name, target.name, target.profile, target.settings)
         self._everything = digest_of(sorted(project.models), sorted(project.seeds), sorted(project.sources))
+        self._paths = digest_of(
+            self._everything, sorted((file.path, file.name) for file in project.models.values())
+        )
         self._defaults = digest_of(project.settings.models)
         self._errors = ErrorReach(self.relations)
         functions = project.functions.values()
@@ -97,16 +105,18 @@ class ModelCompiler:
         }
         self.models = {name: model for name, model in self.models.items() if model.id not in self._disabled}
         self._unselectable = {
-            model.id: stored
-            for model in self.models.values()
-            if (stored := materialization_of(model.file.name, model.config)).unselectable
+            model.id: stored for model in self.models.values() if (stored := model.stored).unselectable
         }
         for model in self.models.values():
-            # A table over tables reads what is stored.
-            refresh = materialization_of(model.file.name, model.config).refresh
-            if misread := list(self.misread(model.references, stored=bool(refresh))):
-                model.entry = None
-                model.diagnostics += misread
+            self._report_misread(model)
+
+    def _report_misread(self, model: Model) -> None:
+        # A table over tables reads what is stored.
+        refresh = model.stored.refresh
+        if misread := list(self.misread(model.references, stored=bool(refresh))):
+            model.entry = None
+            model.diagnostics += misread
+        model.broken = bool(model.diagnostics)
 
     def misread(self, references: Iterable[NodeReference], *, stored: bool = False) -> Iterator[Diagnostic]:
         """Report refs to disabled models, which are no nodes, and to those from which no model can select.
@@ -121,15 +131,19 @@ class ModelCompiler:
                 yield _unselectable(reference, read)
 
     def _model(self, file: SqlFile) -> Model:
-        entry = self.cached.get(file.name)
-        if (
-            entry
-            and entry.rendered_from == self._rendered_from(file, entry.uses)
-            and all(self._exists(reference.id) for reference in entry.references)
-        ):
-            return Model(
-                file, entry.config, entry.references, entry.uses, entry.rendered_from, entry.sql, entry=entry
-            )
+        for entry in self.cached.get(file.name, ()):
+            if entry.rendered_from == self._rendered_from(file, entry.uses) and all(
+                self._exists(reference.id) for reference in entry.references
+            ):
+                return Model(
+                    file,
+                    entry.config,
+                    entry.references,
+                    entry.uses,
+                    entry.rendered_from,
+                    entry.sql,
+                    entry=entry,
+                )
         rendered = self.render(file)
         config, diagnostics = self._config(file, rendered.options)
         return Model(
@@ -203,11 +217,15 @@ class ModelCompiler:
             properties,
             self._metrics(model),
             self._schema_files(model),
+            # What is unknown because of errors elsewhere decides which errors are reported here.
+            [self._errors.reaches_columns(model.references), self._errors.reaches_types(model.references)],
         )
-        if model.entry and model.entry.made_from == model.made_from:
-            relation, model.node = model.entry.relation, model.entry.node
-            model.spec, model.traits = model.entry.spec, model.entry.traits
-            model.warnings = list(model.entry.warnings)
+        if (entry := self._last_result(model)) is not None:
+            model.entry, relation, model.node = entry, entry.relation, entry.node
+            model.spec, model.traits = entry.spec, entry.traits
+            model.diagnostics, model.warnings = list(entry.diagnostics), list(entry.warnings)
+            if entry.lost_columns:
+                self._errors.lose_columns(model.id)
             self.relations[model.id] = relation
         else:
             analysis = self._analyze_again(model)
@@ -221,6 +239,17 @@ class ModelCompiler:
             self._plan(model, analysis)
         self.planning.add(model)
         self._schemas[model.id] = digest_of(relation, model.traits)
+
+    def _last_result(self, model: Model) -> CachedModel | None:
+        """Return what an earlier compile found of a model, if it would be found again."""
+        if model.diagnostics or model.entry is None:
+            return None
+        for entry in self.cached[model.file.name]:
+            if entry.made_from == model.made_from and (
+                not entry.diagnostics or entry.found_in == self._paths
+            ):
+                return entry
+        return None
 
     def _schema_files(self, model: Model) -> dict[str, str]:
         """Return the files that a sink's schemas may import, or must be compatible with."""
@@ -295,28 +324,28 @@ class ModelCompiler:
 
     def _sink_schema(self, model: Model, relation: InputRelation) -> list[Diagnostic]:
         """Add what encoding needs of a sink's schemas to its options."""
-        sink = materialization_of(model.file.name, model.config).sink
+        sink = model.stored.sink
         if sink is None or model.diagnostics:
             return []
         pinned = sink_pins(sink, model.config, model.id, self._pins)
         if pinned.diagnostics:
             return [self._plan_diagnostic(model, plan_diagnostic) for plan_diagnostic in pinned.diagnostics]
         if pinned.options:
-            model.config |= pinned.options
-            sink = materialization_of(model.file.name, model.config).sink
+            model.config = model.config | pinned.options
+            sink = model.stored.sink
             assert sink is not None
         schema, diagnostics = sink_schema(
             sink, model.config, relation, self.project, self._pins, pinned.values
         )
         if schema is not None:
-            model.config |= {
+            model.config = model.config | {
                 "value_schema": schema.essence,
                 "message": schema.message,
                 "derived_schema": schema.text,
                 "key_only": key_only(sink, relation, schema),
             }
         key, more = sink_key(sink, model.config, relation, self.project, self._pins, pinned.keys)
-        model.config |= key
+        model.config = model.config | key
         diagnostics += more
         return [self._plan_diagnostic(model, plan_diagnostic) for plan_diagnostic in diagnostics]
 
@@ -386,7 +415,7 @@ class ModelCompiler:
         rendered = self.rendered_again(model)
         if rendered.failed:
             return Analysis(open=True)
-        stored = materialization_of(model.file.name, model.config)
+        stored = model.stored
         analysis = self.analysed(rendered, model_name=model.file.name, text=stored.at_rest)
         model.diagnostics += [self.diagnostic(rendered, diagnostic) for diagnostic in analysis.diagnostics]
         return analysis
@@ -473,7 +502,7 @@ class ModelCompiler:
         if model.diagnostics:
             # Errors here are not reported again for all readers; types may be wrong because of them.
             columns = {name: replace(column, type=UNKNOWN) for name, column in columns.items()}
-        stored = materialization_of(model.file.name, model.config)
+        stored = model.stored
         if stored.versions and not columns.keys() & {VALID_FROM, VALID_TO}:
             versioned = with_versions(columns.values(), stored.given_keys)
             columns = {column.name.lower(): column for column in versioned}
@@ -526,7 +555,7 @@ class ModelCompiler:
 
     def _unknown_types(self, model: Model, relation: InputRelation) -> list[Diagnostic]:
         """Report columns of a table whose types are unknown: Spark could not store them."""
-        stored = materialization_of(model.file.name, model.config).at_rest
+        stored = model.stored.at_rest
         if not stored or relation.open or model.diagnostics:
             return []
         if self._errors.reaches_types(model.references):
@@ -548,28 +577,66 @@ class ModelCompiler:
         ordered = [self.models[id_.shown_name] for id_ in order if id_.kind == "model"]
         return encoded_catalog(self.planning.catalog, ordered)
 
+    # -- one model again
+
+    def of_its_own(self) -> ModelCompiler:
+        """Return this compiler with another renderer, for another thread: a renderer has state."""
+        other = copy(self)
+        other.renderer = self.renderer.again(self.project)
+        return other
+
+    def with_model(self, file: SqlFile) -> ModelCompiler | None:
+        """Return a compiler in which one model has another text, and all else is as here.
+
+        None if that changes more than the model and its readers, which are not compiled again.
+        """
+        last, other = self.models.get(file.name), copy(self)
+        if last is None or not file.content.strip():
+            return None
+        return other if other.compile_again(last, file) else None
+
+    def compile_again(self, last: Model, file: SqlFile) -> bool:
+        """Replace a model; return whether it still is one."""
+        self.project = replace(self.project, models={**self.project.models, file.name: file})
+        self.relations = {id_: relation for id_, relation in self.relations.items() if id_ != last.id}
+        self.planning = self.planning.before(last.id, self.relations)
+        self._errors = self._errors.before(last.id, self.relations)
+        self._schemas = dict(self._schemas)
+        model = self._model(file)
+        self.models = {**self.models, file.name: model}
+        if not model.config.get("enabled", True):
+            return False
+        self._report_misread(model)
+        self._analyse(model)
+        return True
+
     # -- cache
 
-    def entries(self) -> dict[str, CachedModel]:
-        """Return the cache entries of models without errors."""
-        return {
-            name: model.entry
-            or CachedModel(
-                model.rendered_from,
-                model.made_from,
-                model.uses,
-                model.references,
-                model.config,
-                model.sql,
-                self.relations[model.id],
-                model.node,
-                model.spec,
-                model.traits,
-                tuple(model.warnings),
-            )
-            for name, model in self.models.items()
-            if model.node and not model.diagnostics
-        }
+    def entries(self) -> dict[str, tuple[CachedModel, ...]]:
+        """Return the cache entries of all models that have one."""
+        entries = ((name, self.entry_of(model)) for name, model in self.models.items())
+        return {name: (entry,) for name, entry in entries if entry is not None}
+
+    def entry_of(self, model: Model) -> CachedModel | None:
+        """Return what is remembered of a model; None with errors in its template, options or references."""
+        if model.node is None or model.broken:
+            return None
+        return model.entry or CachedModel(
+            model.rendered_from,
+            model.made_from,
+            model.uses,
+            model.references,
+            model.config,
+            model.sql,
+            self.relations[model.id],
+            model.node,
+            model.spec,
+            model.traits,
+            tuple(model.warnings),
+            tuple(model.diagnostics),
+            self._paths if model.diagnostics else "",
+            self._errors.has_lost_columns(model.id),
+        )
 
 
 def _in_argument(written: tuple[Location, str, list[DiagnosticNote]]) -> bool:

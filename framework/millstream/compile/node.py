@@ -12,7 +12,7 @@ from millstream.compile.cache import CachedModel
 from millstream.compile.manifest import Influence, ManifestColumn, ManifestNode
 from millstream.core.errors import Diagnostic
 from millstream.core.node_id import NodeId
-from millstream.outputs.registry import materialization_of
+from millstream.outputs.registry import Materialization, materialization_of
 from millstream.plan.traits import Traits
 from millstream.project.load import model_folders
 from millstream.project.values import DeclaredColumn, NodeReference, Project, SqlFile, TemplateUses
@@ -40,12 +40,23 @@ class Model(Struct):
     """An encoded `ModelSpec`; empty if there are errors."""
     traits: Traits | None = None
     diagnostics: list[Diagnostic] = []
+    broken: bool = False
+    """There are errors in its template, its options, or in which relations it may read."""
     warnings: list[Diagnostic] = []
     """Warnings, which don't affect readers of the model."""
+
+    _stored: tuple[dict[str, Any], Materialization] | None = None
 
     @property
     def id(self) -> NodeId:
         return _model_id(self.file.name)
+
+    @property
+    def stored(self) -> Materialization:
+        """What it stores; `config` is replaced, never changed."""
+        if self._stored is None or self._stored[0] is not self.config:
+            self._stored = self.config, materialization_of(self.file.name, self.config)
+        return self._stored[1]
 
 
 @lru_cache(maxsize=1 << 14)
@@ -60,7 +71,7 @@ def model_node(
     file = model.file
     properties = project.properties.get(file.name)
     described = {column.name.lower(): column for column in properties.columns} if properties else {}
-    stored = materialization_of(file.name, model.config)
+    stored = model.stored
     return ManifestNode(
         id=model.id,
         kind="model",

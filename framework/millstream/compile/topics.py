@@ -23,7 +23,6 @@ from millstream.outputs.kinds import (
     LONGEST_TOPIC,
     Sink,
 )
-from millstream.outputs.registry import materialization_of
 from millstream.project.checks import LocationLines
 from millstream.project.names import is_environments
 from millstream.project.values import RowSource
@@ -82,9 +81,7 @@ class _Topics:
         self.sources = tuple(models.project.topics.values())
         self.lines = LocationLines(Path(models.project.root))
         self.sinks = [
-            _Sink(model, sink)
-            for model in models.models.values()
-            if (sink := materialization_of(model.file.name, model.config).sink) is not None
+            _Sink(model, sink) for model in models.models.values() if (sink := model.stored.sink) is not None
         ]
         self.dead_letters = {topic.topic: topic for topic in self._dead_letter_topics()}
 
@@ -243,7 +240,7 @@ class _Topics:
         properties = self.models.project.properties
         of_calls: set[NodeId] = set()
         for model in self.models.models.values():
-            name, stored = model.file.name, materialization_of(model.file.name, model.config)
+            name, stored = model.file.name, model.stored
             if model.config.get("on_bad_record") == "dead_letter":
                 of_calls |= self._sources_of(model)
             if stored.stored_as and name in properties:

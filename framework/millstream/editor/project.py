@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
 from msgspec import Struct
 
-from millstream.compile.cache import Cache, read_cache, write_cache
+from millstream.compile.cache import Cache, CachedModel, read_cache, write_cache
 from millstream.compile.full import FullCompile, compile_all
 from millstream.compile.manifest import Compiled
 from millstream.compile.models import ModelCompiler
 from millstream.compile.node import Model
+from millstream.compile.project_errors import ProjectErrors
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.gc_pause import collector_paused
 from millstream.core.node_id import NodeId
 from millstream.core.target_folder import claim_folder
 from millstream.core.text import FileText, Location
-from millstream.project.files import File, ReadFiles, find_files, read_file, remembered_files
+from millstream.project.files import File, ReadFiles, as_file, find_files, read_file, remembered_files
 from millstream.project.profiles import read_target
 from millstream.project.settings import FILE, read_settings
 from millstream.project.templates import Rendered
@@ -28,6 +29,9 @@ from millstream.project.values import Project, SqlFile
 from millstream.project.variables import merge_variables
 from millstream.sql.name_map import NameMap, map_names
 from millstream.testing.units.check import unit_test_problems
+
+_REMEMBERED = 8
+"""Results of a model that are kept: for what readers see while it is wrong, and once it is right again."""
 
 
 class OutdatedError(Exception):
@@ -113,30 +117,53 @@ class OpenProject:
         self._target, self._variables, self._profiles_dir = target, variables, profiles_dir
         self._read: ReadFiles = {}
         self._cache: Cache | None = None
-        """What the last compile made; before the first one, that of the last command is read."""
+        """What compiles made; before the first one, that of the last command is read."""
+        self._errors: ProjectErrors | None = None
+        self._models: ModelCompiler | None = None
+        """Those of the last compile, and of models that were checked since then."""
 
     def compile(
-        self, unsaved: Unsaved, outdated: Callable[[], bool] = lambda: False
+        self, unsaved: Unsaved, between: Callable[[], None] = lambda: None
     ) -> tuple[EditorProject | None, list[Diagnostic]]:
-        """Compile again what has changed; return no project if nothing can be analyzed."""
+        """Compile again what has changed; return no project if nothing can be analyzed.
 
-        def progress(_stage: str, index: int, _total: int) -> None:
-            if index % 16 == 0 and outdated():
-                raise OutdatedError
-
+        `between` is called again and again, and may raise `OutdatedError`.
+        """
         with unsaved_files(unsaved), remembered_files(self._read):
             try:
-                return self._compile(unsaved, progress)
+                return self._compile(unsaved, lambda *_: between())
             except MillstreamError as error:
                 return None, list(error.diagnostics)
 
+    @collector_paused()
+    def check(self, path: str, content: bytes) -> list[Diagnostic] | None:
+        """Return the diagnostics of a model's file with another text; its readers are not compiled again.
+
+        None if the file is not a model's, or if its text matters for more than the model and its readers.
+        """
+        file = as_file(path, content)
+        if self._models is None or self._errors is None or isinstance(file, Diagnostic):
+            return None
+        last = self._models.models.get(file.stem)
+        if last is None or last.file.path != path:
+            return None
+        models = self._models.with_model(SqlFile(file.stem, path, file.content, file.digest))
+        if models is None:
+            return None
+        self._models = models
+        if (entry := models.entry_of(models.models[file.stem])) is not None:
+            self._remember({file.stem: (entry,)})
+        return [
+            diagnostic for diagnostic in self._errors.shown(models) if location_of(diagnostic).path == path
+        ]
+
     def preview(self, unsaved: Unsaved) -> tuple[EditorProject | None, list[Diagnostic]]:
         """Compile files as they would be after a change, which the next compile does not remember."""
-        cache = self._cache
+        last = self._cache, self._errors, self._models
         try:
             return self.compile(unsaved)
         finally:
-            self._cache = cache
+            self._cache, self._errors, self._models = last
 
     @collector_paused()
     def _compile(
@@ -155,12 +182,24 @@ class OpenProject:
             self.root, settings, target, variables, [*diagnostics, *more, *others], cache, progress,
             _check_unit_tests,
         )  # fmt: skip
-        # Entries of models that now have errors stay: their digests say whether they fit again.
-        self._cache = Cache(models={**cache.models, **result.cache.models}, files=result.cache.files)
+        self._cache = Cache(models=(self._cache or cache).models, files=result.cache.files)
+        self._remember(result.cache.models)
+        self._errors, self._models = result.errors, result.models.of_its_own()
         if first and result.cache.models.keys() - cache.models.keys():
             write_cache(folder, self._cache)  # the next editor, or command, starts from it
         project = EditorProject(self.root, result, unsaved)
         return project, list(result.compiled.diagnostics)
+
+    def _remember(self, results: Mapping[str, tuple[CachedModel, ...]]) -> None:
+        """Add results of models to those that the next compile may use again, the last one first."""
+        assert self._cache is not None
+        models = dict(self._cache.models)
+        for name, (entry,) in results.items():
+            before = models.get(name, ())
+            if not before or before[0] is not entry:
+                others = (other for other in before if other.made_from != entry.made_from)
+                models[name] = (entry, *others)[:_REMEMBERED]
+        self._cache = Cache(models=models, files=self._cache.files)
 
 
 def _check_unit_tests(project: Project, compiled: Compiled) -> list[Diagnostic]:

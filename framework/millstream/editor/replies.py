@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -18,6 +19,9 @@ from millstream.editor.features.references import find_references
 from millstream.editor.features.rename import rename, renamed_at
 from millstream.editor.server import RUN, MillstreamServer, Request, follow_documents
 from millstream.editor.values import Suggestion
+
+_SWITCH = 0.001
+"""Seconds after which a compile lets an answer go on, several times for each: Python's default is 0.005."""
 
 
 class Feature(NamedTuple):
@@ -157,7 +161,10 @@ def _register(server: MillstreamServer, feature: Feature) -> None:
     async def answer(parameters: Any) -> Any:
         request = await server.request(parameters.text_document.uri, current=feature.current)
         try:
-            return None if request is None else feature.answer(request, parameters)
+            if request is None:
+                return None
+            with request.session.answering():
+                return feature.answer(request, parameters)
         except MillstreamError as error:
             diagnostic = error.diagnostics[0]
             message = f"{diagnostic.code}: {diagnostic.message}; {diagnostic.help}"
@@ -166,6 +173,7 @@ def _register(server: MillstreamServer, feature: Feature) -> None:
 
 def serve_stdio(target: str | None = None, variables: str | None = None) -> None:
     """Serve an editor on standard input and output until it ends."""
+    sys.setswitchinterval(_SWITCH)
     server = MillstreamServer(target, variables)
     follow_documents(server)
     register_features(server)

@@ -6,9 +6,11 @@ import asyncio
 import logging
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT
+from collections.abc import Container, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from lsprotocol import types
 from pygls import uris
@@ -63,7 +65,7 @@ class MillstreamServer(LanguageServer):
             return None
         if root not in self.sessions:
             project = OpenProject(root, self._target, self._variables)
-            self.sessions[root] = Session(project, self.publish, self._pool)
+            self.sessions[root] = Session(project, self, self._pool)
         return self.sessions[root], path.relative_to(root).as_posix()
 
     def _root_of(self, path: Path) -> Path | None:
@@ -110,13 +112,18 @@ class MillstreamServer(LanguageServer):
     # -- diagnostics
 
     def publish(
-        self, root: Path, diagnostics: dict[str, list[Diagnostic]], view: EditorProject | None
+        self,
+        root: Path,
+        diagnostics: Mapping[str, list[Diagnostic]],
+        view: EditorProject | None,
+        newer: Container[str],
     ) -> None:
         """Show the diagnostics of a project; those that are gone disappear."""
         texts: dict[str, FileText] = {}
         shown = {
             self.uri(root, path): [self.diagnostic(root, diagnostic, view, texts) for diagnostic in of_file]
             for path, of_file in diagnostics.items()
+            if path not in newer
         }
         prefix = self.uri(root, "").rstrip("/") + "/"
         inner = [self.uri(other, "").rstrip("/") + "/" for other in self.sessions if other != root]
@@ -125,14 +132,25 @@ class MillstreamServer(LanguageServer):
             for uri in self.published
             if uri not in shown
             and uri.startswith(prefix)
+            and unquote(uri[len(prefix) :]) not in newer
             and not any(uri.startswith(other) and len(other) > len(prefix) for other in inner)
         ]
         for uri, items in [*shown.items(), *((uri, []) for uri in gone)]:
-            if self.published.get(uri, []) != items:
-                self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, items))
-            self.published[uri] = items
-            if not items:
-                del self.published[uri]
+            self._show(uri, items)
+
+    def publish_file(self, root: Path, path: str, content: str, diagnostics: list[Diagnostic]) -> None:
+        """Show the diagnostics of one file with this text; those of other files stay."""
+        view = self.sessions[root].view
+        texts = {path: FileText(path, normalized(content))}
+        items = [self.diagnostic(root, diagnostic, view, texts) for diagnostic in diagnostics]
+        self._show(self.uri(root, path), items)
+
+    def _show(self, uri: str, items: list[types.Diagnostic]) -> None:
+        if self.published.get(uri, []) != items:
+            self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, items))
+        self.published[uri] = items
+        if not items:
+            del self.published[uri]
 
     def diagnostic(
         self, root: Path, diagnostic: Diagnostic, view: EditorProject | None, texts: dict[str, FileText]

@@ -242,6 +242,12 @@ def _read_file(root: Path, path: str) -> File | Diagnostic:
         reason = _reason(error) if isinstance(error, OSError) else str(error)
         message = f"the file can't be read: {reason}"
         return Diagnostic("MS102", message, location, "check that it exists and is readable")
+    return as_file(path, data)
+
+
+def as_file(path: str, data: bytes) -> File | Diagnostic:
+    """Return a text file with this content, or why it can't be one."""
+    location = Location(path, 1, 1, 2)
     if len(data) > LARGEST:
         remedy = "store data outside the project folder"
         return Diagnostic("MS119", "the file is larger than 10 MB", location, remedy)

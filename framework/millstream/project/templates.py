@@ -65,6 +65,12 @@ class Renderer:
         for file in self.library.files:
             self._define(file.tree, file.file)
 
+    def again(self, project: Project) -> Renderer:
+        """Return another renderer that knows what this one has seen."""
+        other = Renderer(project)
+        other._macros_elsewhere |= self._macros_elsewhere
+        return other
+
     def _define(self, tree: nodes.Template, file: SqlFile) -> None:
         self.environment.start()
         try:

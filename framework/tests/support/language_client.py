@@ -74,7 +74,7 @@ class Editor:
     def open(self, path: str, text: str | None = None) -> str:
         text = (self.root / path).read_bytes().decode() if text is None else text
         languages = {".sql": "jinja-sql", ".yml": "yaml", ".py": "python", ".toml": "toml"}
-        item = types.TextDocumentItem(self.uri(path), languages[Path(path).suffix], 1, text)
+        item = types.TextDocumentItem(self.uri(path), languages.get(Path(path).suffix, "plaintext"), 1, text)
         self.versions[path], self.texts[path] = 1, text
         self.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
         return text
