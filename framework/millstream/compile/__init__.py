@@ -30,6 +30,7 @@ def compile_project(
     variables: str | Mapping[str, Any] | None = None,
     profiles_dir: Path | None = None,
     use_cache: bool = True,
+    store: bool = True,
     progress: Progress | None = None,
     check: Check | None = None,
     strict_env: bool = True,
@@ -37,6 +38,7 @@ def compile_project(
     """Compile the project at `root`; raise `MillstreamError` only if nothing can be analyzed.
 
     `check` is only called if its result is not known from the last compile of the same files.
+    Without `store`, the cache is read but stays as it is.
     Without `strict_env`, settings of profiles.yml whose environment variables are not set are left out.
     """
     settings, diagnostics = read_settings(root)
@@ -45,7 +47,8 @@ def compile_project(
     of_settings = [*diagnostics, *variable_errors, *more]
     folder = root / settings.target_path
     key = ""
-    if use_cache:
+    store = store and use_cache
+    if store:
         claim_folder(root, settings.target_path)
         key = inputs_digest(root, settings, chosen, merged)
         if not of_settings and (cached := read_compiled(root, folder, key, checked=check is not None)):
@@ -56,7 +59,7 @@ def compile_project(
 
     cache = read_cache(folder) if use_cache else Cache()
     result = compile_all(root, settings, chosen, merged, of_settings, cache, progress, check)
-    if use_cache:
+    if store:
         write_cache(folder, result.cache)
         if not of_settings:  # its key does not say what is wrong in them
             store_compiled(

@@ -12,8 +12,9 @@ def collector_paused() -> Iterator[None]:
     """Pause cyclic garbage collection: a compile creates a hundred thousand values and hardly any cycles.
 
     Afterwards, these values count as old. Otherwise, the next collection would search all of them at once.
+    In a process that a warm session has forked, they stay out of collections, with what it shares with that.
     """
-    enabled = gc.isenabled()
+    enabled, frozen = gc.isenabled(), gc.get_freeze_count() > 0
     gc.disable()
     try:
         yield
@@ -21,5 +22,6 @@ def collector_paused() -> Iterator[None]:
         if enabled:
             # Together, these two move all values to the oldest generation.
             gc.freeze()
-            gc.unfreeze()
+            if not frozen:
+                gc.unfreeze()
             gc.enable()

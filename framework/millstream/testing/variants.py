@@ -11,9 +11,11 @@ from typing import Any
 from msgspec import Struct
 
 from millstream.compile import compile_project
+from millstream.compile.cache_files import cached_files
 from millstream.compile.manifest import Compiled
 from millstream.core.errors import MillstreamError
 from millstream.project.load import load_project
+from millstream.project.settings import read_settings
 from millstream.project.values import Project
 from millstream.project.variables import merge_variables
 from millstream.queries.topology import read_catalog
@@ -42,11 +44,12 @@ def compile_variant(root: Path, options: ProjectOptions, overrides: Overrides) -
     with _environment(overrides.env):
         compiled = compile_project(
             root, target=options.target, variables=variables, profiles_dir=profiles,
-            use_cache=not (overrides.vars or overrides.env),
+            store=not (overrides.vars or overrides.env),
         )  # fmt: skip
         if errors := [diagnostic for diagnostic in compiled.diagnostics if diagnostic.severity == "error"]:
             raise MillstreamError(*errors)
-        project = load_project(root, options.target, variables, profiles, options.environment)
+        memo = cached_files(root / read_settings(root)[0].target_path)
+        project = load_project(root, options.target, variables, profiles, options.environment, memo)
     return Variant(project, compiled, UnitRelations(read_catalog(compiled)))
 
 

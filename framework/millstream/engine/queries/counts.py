@@ -74,9 +74,15 @@ def with_counts(records: DataFrame, query: Query) -> DataFrame:
         models = [sink.model for sink in query.sinks]
         observed += _dead_letters(dead_letters, models)
         observed.append(_reasons(dead_letters))
-    counted = records.observe("records", *observed)
-    markers = how.skips or how.tests or how.metrics or how.logs
-    return counted.where("topic is not null") if markers else counted
+    return without_markers(records.observe("records", *observed), query)
+
+
+def without_markers(records: DataFrame, query: Query) -> DataFrame:
+    """Leave out the markers of what is counted: rows that a query leaves out, tests, metrics and logs."""
+    how = query.deliver
+    if isinstance(how, ToKafka) and (how.skips or how.tests or how.metrics or how.logs):
+        return records.where("topic is not null")
+    return records
 
 
 def with_changes(feed: DataFrame, query: Query) -> DataFrame:

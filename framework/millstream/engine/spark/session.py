@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from msgspec.structs import replace
+from py4j.java_gateway import JavaClass
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
@@ -73,6 +74,8 @@ _ALWAYS = {
     # The records that each query read last of each partition, up to 20,000, which Spark keeps for 5 minutes.
     "spark.kafka.consumer.fetchedData.cache.timeout": "10s",
     "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "5s",
+    # PySpark would ask Java for each part of an expression what runs, to show the line of Python in errors.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     # Spark's default, 96 bits, is read by others as nanoseconds, which end in the year 2262.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     _EXCLUDED: ",".join(f"org.apache.spark.sql.catalyst.optimizer.{rule}" for rule in _SWITCHED_OFF),
@@ -81,7 +84,21 @@ _ALWAYS = {
     "spark.sql.redaction.options.regex": "(?i)url|secret|password|token|credential|jaas",
 }
 
-_LOOKED_UP = ("PythonSQLUtils", "PythonUtils", "py4j.reflection.TypeUtil")
+_LOOKED_UP = {
+    "PythonSQLUtils": "org.apache.spark.sql.api.python.PythonSQLUtils",
+    "PythonUtils": "org.apache.spark.api.python.PythonUtils",
+    "functions": "org.apache.spark.sql.functions",
+    **{
+        name: name
+        for name in (
+            "org.apache.spark.sql.classic.SparkSession",
+            "org.apache.spark.sql.classic.SparkSession$",
+            "org.apache.spark.sql.functions",
+            "py4j.reflection.TypeUtil",
+        )
+    },
+}
+"""Classes by the names that PySpark has for them."""
 
 Amount = Literal["few", "many", "endless"]
 """The records that a JVM is started for."""
@@ -375,11 +392,14 @@ def _keep_classes(spark: SparkSession) -> None:
     each map that it reads, it needs another one fourteen times, to see what exception `next()` raised
     (`convert_exception`). That was a twelfth of what a run with small batches executed.
     """
-    for name in _LOOKED_UP:
-        member: Any = spark._jvm  # noqa: SLF001 -- there is no public way to the JVM
-        for part in name.split("."):
+    jvm: Any = spark._jvm  # noqa: SLF001 -- there is no public way to the JVM
+    for name, whole in _LOOKED_UP.items():
+        *packages, last = name.split(".") if name.startswith("py4j") else [name]
+        member = jvm
+        for part in packages:
             setattr(member, part, getattr(member, part))
             member = getattr(member, part)
+        setattr(member, last, JavaClass(whole, jvm._gateway_client))  # noqa: SLF001
 
 
 @contextmanager

@@ -6,21 +6,19 @@ passes the checks of a query that starts (UnsupportedOperationChecker, in the qu
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 from pyspark.sql import SparkSession
 
 from millstream.core.node_id import NodeId
 from millstream.engine.queries.failures import reporting_spark_errors
 from millstream.engine.spark.settings import state_settings
+from millstream.engine.spark.streaming_check import check_streaming_rows
 from millstream.plan.from_sql.catalog import Catalog
 from millstream.plan.nodes import Column, Plan
 from millstream.project.values import Project
 from millstream.queries.references import reference_outputs
-from millstream.queries.values import ChangesRead, OutputMode, Query, SourceRead, StreamRead, TopicRead
+from millstream.queries.values import ChangesRead, Query, SourceRead, StreamRead, TopicRead
 from millstream.runner.samples import trial
 from millstream.runner.samples.trial import RECORDS, LookupRows, OwnSeed, Trial, ViewFeed, columns_to_ddl
 
@@ -41,20 +39,9 @@ def check_streaming(
         tuple(empty_at_rest(read.view, read.relation, catalog, references) for read in query.reads),
         settings=state_settings(query, catalog),
     )
-    with (
-        reporting_spark_errors(query.title, log),
-        tempfile.TemporaryDirectory(prefix="millstream-check-") as folder,
-    ):
-        rows = trial.streamed_rows(spark.newSession(), streaming_trial, Path(folder))
-        _check(spark, rows, query.output_mode)
-
-
-def _check(spark: SparkSession, rows: Any, mode: OutputMode) -> None:
-    java: Any = spark._jvm  # noqa: SLF001 -- PySpark only checks when a query starts
-    modes = java.org.apache.spark.sql.streaming.OutputMode
-    checker = java.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
-    plan = rows._jdf.queryExecution().analyzed()  # noqa: SLF001
-    checker.checkForStreaming(plan, modes.Append() if mode == "append" else modes.Update())
+    with reporting_spark_errors(query.title, log):
+        rows = trial.streamed_rows(spark.newSession(), streaming_trial)
+        check_streaming_rows(rows, append=query.output_mode == "append")
 
 
 def empty_feed(source: StreamRead, catalog: Catalog) -> ViewFeed:

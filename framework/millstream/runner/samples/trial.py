@@ -34,6 +34,7 @@ from millstream.engine.queries.seeds import view_seed
 from millstream.engine.queries.spark_progress import state_of
 from millstream.engine.queries.start import make_view
 from millstream.engine.queries.versions import version_differences
+from millstream.engine.spark.streaming_check import empty_stream
 from millstream.plan.nodes import Column
 from millstream.plan.nodes.maintenance import view_of
 from millstream.project.values import Project
@@ -139,7 +140,11 @@ def as_batch(spark: SparkSession, trial: Trial, log: str, stored: Stored | None 
             frame = rows_to_frame(session, rows, feed.columns)
             frame.selectExpr("*", *feed.computed).createOrReplaceTempView(feed.view)
         return TrialResult(
-            tuple(batch_outputs(_rows(session, trial), trial.query, 0, {} if stored is None else stored))
+            tuple(
+                batch_outputs(
+                    _uncounted_rows(session, trial), trial.query, 0, {} if stored is None else stored
+                )
+            )
         )
 
 
@@ -155,10 +160,12 @@ def as_stream(spark: SparkSession, trial: Trial, log: str) -> TrialResult:
         return _streamed(spark, trial, Path(folder))
 
 
-def streamed_rows(session: SparkSession, trial: Trial, folder: Path) -> DataFrame:
-    """Return a query's rows as a stream over the files of a folder; nothing runs."""
-    _stream(session, trial.feeds, folder)
-    return _rows(session, trial)
+def streamed_rows(session: SparkSession, trial: Trial) -> DataFrame:
+    """Return a query's rows as a stream without rows, counted as in a run; it can only be analyzed."""
+    for feed in trial.feeds:
+        frame = empty_stream(session, feed.columns)
+        frame.selectExpr("*", *feed.computed).createOrReplaceTempView(feed.view)
+    return counting.with_counts(_rows(session, trial), trial.query)
 
 
 def _streamed(spark: SparkSession, trial: Trial, folder: Path) -> TrialResult:
@@ -185,7 +192,7 @@ def _streamed(spark: SparkSession, trial: Trial, folder: Path) -> TrialResult:
     checkpoint = str(folder / "checkpoint")
     for numbers, at_rest in trial.parts:
         _stream(session, trial.feeds, folder, numbers, began)
-        rows = _rows(session, replace(trial, at_rest=at_rest))
+        rows = _uncounted_rows(session, replace(trial, at_rest=at_rest))
         query = rows.writeStream.outputMode(trial.query.output_mode).foreachBatch(each_batch)
         started.clear()
         running.append(query.option("checkpointLocation", checkpoint).trigger(availableNow=True).start())
@@ -221,7 +228,12 @@ def _rows(session: SparkSession, trial: Trial) -> DataFrame:
         step_differences(session, query.maintaining, earlier, newest)
     for step in query.steps:
         make_view(session, step, trial.project, query.output_mode)
-    return counting.with_counts(session.sql(query.sql), query)
+    return session.sql(query.sql)
+
+
+def _uncounted_rows(session: SparkSession, trial: Trial) -> DataFrame:
+    """Return the rows of a query without the figures that a run shows, which change no row."""
+    return counting.without_markers(_rows(session, trial), trial.query)
 
 
 def _all_at_rest(session: SparkSession, project: Project, rows: Iterable[AtRest]) -> None:
@@ -230,19 +242,14 @@ def _all_at_rest(session: SparkSession, project: Project, rows: Iterable[AtRest]
 
 
 def _stream(
-    session: SparkSession,
-    feeds: Iterable[ViewFeed],
-    folder: Path,
-    numbers: Iterable[int] | None = None,
-    began: float | None = None,
+    session: SparkSession, feeds: Iterable[ViewFeed], folder: Path, numbers: Iterable[int], began: float
 ) -> None:
-    """Create the views of the feeds over files, and write those of some batches; None for all."""
-    began = time.time() if began is None else began
+    """Create the views of the feeds over files, and write those of some batches."""
     for index, feed in enumerate(feeds):
         input_folder = folder / f"input-{index}"
         input_folder.mkdir(exist_ok=True)
         schema = _arrow(feed.columns)
-        for number in range(len(feed.batches)) if numbers is None else numbers:
+        for number in numbers:
             file = input_folder / f"{number:06}.parquet"
             pq.write_table(_table(feed.batches[number], schema), file)
             # Spark reads the oldest file first. None is older than the test: who cleans temporary folders

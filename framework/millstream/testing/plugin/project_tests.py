@@ -39,6 +39,11 @@ class TestRequest(Struct, frozen=True):
     sample: int | None = None
     """Data tests are of what models compute from at most so many records of each input."""
 
+    @property
+    def has_python(self) -> bool:
+        """Whether tests in Python may run."""
+        return self.ids is None
+
 
 class ProjectTests:
     """The project's tests, and the results of those that were run."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import time
 from collections.abc import Sequence
@@ -14,8 +15,9 @@ from millstream.core.errors import Diagnostic
 from millstream.project.values import Settings
 from millstream.results.test_results import ModelCoverage, Status, TestResult
 from millstream.testing.outcomes import as_data, status_of
+from millstream.testing.plugin import hooks
 from millstream.testing.plugin.failure import FailureReport
-from millstream.testing.plugin.hooks import REPORTER
+from millstream.testing.plugin.foreign_plugins import may_use_plugins
 from millstream.testing.plugin.project_tests import TestRequest
 from millstream.testing.styled_text import plain_text
 
@@ -30,7 +32,7 @@ _EXITS = {
 class Reporter:
     """A pytest plugin that passes the request of `millstream test`, and collects the results."""
 
-    __name__ = REPORTER
+    __name__ = hooks.REPORTER
 
     def __init__(self, request: TestRequest, began: float) -> None:
         self.request = request
@@ -44,6 +46,12 @@ class Reporter:
         plugins = config.pluginmanager
         plugins.unregister(name="terminalreporter")
         plugins.register(_Terminal(config, self._began), "terminalreporter")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_unconfigure(self) -> None:
+        """Spare pytest its search for errors in objects that no test in Python has left behind."""
+        if not self.request.has_python:
+            gc.freeze()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call" or report.outcome != "passed":
@@ -84,14 +92,18 @@ def run_pytest(
     paths = [
         *settings.model_paths, *settings.macro_paths, *settings.seed_paths, *settings.test_paths,
     ]  # fmt: skip
-    folders = list(dict.fromkeys(str(root / path) for path in paths if (root / path).is_dir()))
-    arguments = [*folders, f"--rootdir={root}", "--no-header", "--tb=short", *flags]
+    folders = list(dict.fromkeys(root / path for path in paths if (root / path).is_dir()))
+    arguments = [*map(str, folders), f"--rootdir={root}", "--no-header", "--tb=short", *flags]
     # pytest would rewrite the assertions of a plugin's modules, but these have been imported already.
     arguments += ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]
     arguments += ["-q"] if quiet else ["-v"]
     arguments += ["--color=auto" if color else "--color=no"]
+    plugins: list[object] = [reporter]
+    if not reporter.request.has_python and not may_use_plugins(root, folders):
+        arguments.append("--disable-plugin-autoload")
+        plugins.append(hooks)
     with contextlib.redirect_stdout(io.StringIO()) if silent else contextlib.nullcontext():
-        code = pytest.main(arguments, plugins=[reporter])
+        code = pytest.main(arguments, plugins=plugins)
     has_error = any(result.status == "error" for result in reporter.results)
     return 2 if has_error else _EXITS.get(int(code), 2)
 
