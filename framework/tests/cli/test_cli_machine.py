@@ -64,3 +64,20 @@ def test_ctrl_c_while_modules_are_imported():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout, result.stderr) == (130, "", "Interrupted.\n")
+
+
+def test_a_process_ends_with_its_threads_and_what_was_registered():
+    code = (
+        "import atexit, sys, threading, time\n"
+        "atexit.register(print, 'registered')\n"
+        "def work():\n"
+        "    threading.main_thread().join()\n"
+        "    print('worked')\n"
+        "threading.Thread(target=work).start()\n"
+        "sys.argv = ['millstream', '--version']\n"
+        "from millstream.__main__ import main\n"
+        "main()"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert [line.split()[0] for line in result.stdout.splitlines()] == ["millstream", "worked", "registered"]

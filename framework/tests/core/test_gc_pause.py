@@ -1,6 +1,8 @@
 """Values created during a pause of cyclic garbage collection are not searched right after it, but still later."""
 
 import gc
+import subprocess
+import sys
 import weakref
 
 from millstream.core.gc_pause import collector_paused
@@ -38,3 +40,16 @@ def test_a_pause_within_a_pause_does_not_end_it():
         with collector_paused():
             pass
         assert not gc.isenabled()
+
+
+def test_what_is_frozen_stays_frozen():
+    """As in a process that a warm session has forked: it shares this memory."""
+    code = (
+        "import gc\n"
+        "from millstream.core.gc_pause import collector_paused\n"
+        "gc.freeze()\n"
+        "before = gc.get_freeze_count()\n"
+        "with collector_paused(): pass\n"
+        "assert gc.get_freeze_count() >= before > 0\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
