@@ -170,8 +170,8 @@ def copy_example(folder: Path) -> Path:
     shutil.copy(ROOT / "profiles.yml", folder)
     # The rest, such as pytest's plugins, is that of this repository and not of the example.
     sections = re.split(r"(?m)^(?=\[)", (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    own = "".join(section for section in sections if section.startswith("[tool.millstream"))
-    (folder / "pyproject.toml").write_text(own, encoding="utf-8")
+    settings = "".join(section for section in sections if section.startswith("[tool.millstream"))
+    (folder / "pyproject.toml").write_text(settings, encoding="utf-8")
     return folder
 
 

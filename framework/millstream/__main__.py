@@ -30,13 +30,14 @@ def run_here() -> NoReturn:
             _escape_unencodable(stream)
         from millstream.cli.group import millstream
 
-        millstream.main(prog_name="millstream")
+        code = millstream.main(prog_name="millstream")
     except SystemExit as ended:
-        _end(ended.code if isinstance(ended.code, int) else 0)
+        code = ended.code
     except KeyboardInterrupt:
         # During imports; later interrupts are reported by `millstream.cli.failures`.
         sys.stderr.write("Interrupted.\n")
-        _end(130)
+        code = 130
+    _end(code if isinstance(code, int) else 0)
 
 
 def _end(code: int) -> NoReturn:

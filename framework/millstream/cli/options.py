@@ -151,7 +151,7 @@ _NO_SESSION = click.option(
     "--no-session",
     is_flag=True,
     envvar="MILLSTREAM_NO_SESSION",
-    help="Run with a Spark of its own, and leave nothing running in the background.",
+    help="Start Spark for this command alone, and stop it at the end: use and leave no warm session.",
 )
 
 

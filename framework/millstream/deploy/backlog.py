@@ -7,7 +7,7 @@ from pathlib import Path
 
 from millstream.deploy.checkpoints.files import checkpoint_folder, read_record, read_so_far
 from millstream.deploy.values import Job
-from millstream.engine.spark.session import Amount
+from millstream.engine.spark.start_settings import Amount
 from millstream.kafka.logs import existing_logs
 from millstream.project.folders import checkpoints_of, local_path
 from millstream.queries.values import Query

@@ -61,8 +61,9 @@ from millstream.engine.queries.start import QueryContext
 from millstream.engine.queries.tables import Tables
 from millstream.engine.spark.jars import jars_for
 from millstream.engine.spark.registry import use_registry, used_registry
-from millstream.engine.spark.session import Amount, jvm_lost, lost_jvm, running_spark
+from millstream.engine.spark.session import jvm_lost, lost_jvm, running_spark
 from millstream.engine.spark.settings import session_settings
+from millstream.engine.spark.start_settings import Amount
 from millstream.engine.spark.target_lock import checkpoints_lock, shared_lock, target_lock
 from millstream.kafka.clients import admin_of
 from millstream.kafka.cluster import is_embedded

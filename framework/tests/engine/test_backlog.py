@@ -11,7 +11,7 @@ from millstream.deploy import backlog as module
 from millstream.deploy.backlog import amount_to_read, count_unread
 from millstream.deploy.planning.intents import FullRefresh
 from millstream.engine.spark.jvm import OPTIONS
-from millstream.engine.spark.session import spark_settings
+from millstream.engine.spark.start_settings import spark_settings
 from millstream.project.values import Target
 
 pytestmark = SPARK_WARNINGS

@@ -6,7 +6,8 @@ import pytest
 from pyspark import SparkContext
 
 from millstream.core.errors import MillstreamError
-from millstream.engine.spark.session import spark_settings, start_spark
+from millstream.engine.spark.session import start_spark
+from millstream.engine.spark.start_settings import spark_settings
 from millstream.local.environment import for_java, for_spark
 from millstream.local.server.folder import ServerFolder
 from millstream.local.server.state import read_pid

@@ -2,7 +2,7 @@
 
 import pytest
 
-from millstream.engine.spark.session import spark_settings
+from millstream.engine.spark.start_settings import spark_settings
 from millstream.ops.package.facts import memory_with
 from millstream.project.heap import heap_of
 from millstream.project.values import Target

@@ -10,16 +10,24 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
+from msgspec.structs import replace
 from pyspark import SparkConf, SparkContext
 from pyspark.find_spark_home import _find_spark_home
 
+from millstream.engine.spark import log
+from millstream.engine.spark.class_archive import ClassArchives, class_archives
 from millstream.engine.spark.jvm import LAUNCHER, OPTIONS, options_in_file
-from millstream.engine.spark.jvm_process import remember_process
+from millstream.engine.spark.jvm_process import is_submitted, remember_process
+from millstream.engine.spark.start_settings import Amount, secret_names, spark_settings
 from millstream.local.environment import for_spark
 from millstream.local.java import java_program
+from millstream.local.memory import memory_of_machine
 from millstream.local.warm_session.jvm import JvmRequest
 from millstream.local.warm_session.lease import BorrowedJvm, SessionConnection, connect_session
 from millstream.local.warm_session.use import allowed_session
+from millstream.project.heap import HEAP, heap_of
+from millstream.project.spark_settings import spark_settings as given_settings
+from millstream.project.values import Target, is_local
 
 _PROGRAM = "millstream.spark.WarmJvm"
 _CLASS_PATH = "spark.driver.extraClassPath"
@@ -27,7 +35,49 @@ _OF_TERMINALS = ("TERM", "SHELL")
 """What differs between the terminals of a user, and no pipeline reads."""
 
 
-def request_of(
+@contextmanager
+def prepared_jvm(
+    target: Target, jars: Sequence[Path], folder: Path, amount: Amount, queries: int, profile: Target
+) -> Iterator[ClassArchives]:
+    """Borrow the JVM of the warm session, if the command may; yield the archives of one that starts."""
+    may_borrow = amount == "few" and is_local(target) and not is_submitted() and not _is_running()
+    session = _session_for(folder) if may_borrow else None
+    if session is None:
+        with class_archives(jars if is_local(target) and not is_submitted() else None) as archives:
+            yield archives
+        return
+    settings = spark_settings(target, jars, folder, queries=queries)
+    heap = heap_of(target, queries, memory_of_machine())
+    request = _request_of(settings, given_settings(profile), heap, target.env_vars)
+    jvm = session.borrow_running(request)
+    if jvm is not None:
+        _use_borrowed(jvm)
+        with class_archives(None) as archives:
+            yield archives
+        return
+    jars = [*jars, *(path for jar in session.running_jars if (path := Path(jar)) not in {*jars})]
+    heap = max(request.heap, session.running_heap)
+    with class_archives(jars) as archives:
+        settings = spark_settings(target, jars, session.folder, archives.options, queries=queries)
+        settings[HEAP] = f"{heap}m"
+        request = replace(request, jars=tuple(map(str, jars)), heap=heap)
+        jvm = _borrow_new(session, request, settings, secret_names(target))
+        if jvm is not None:
+            _use_borrowed(jvm)
+        else:
+            session.close()
+        yield archives
+
+
+def _borrow_new(
+    session: SessionConnection, request: JvmRequest, settings: Mapping[str, str], hidden: frozenset[str]
+) -> BorrowedJvm | None:
+    with _launching(settings, hidden, session) as command:
+        log_file = str(session.folder / "java.log")
+        return session.borrow_new(replace(request, command=command, log=log_file))
+
+
+def _request_of(
     settings: Mapping[str, str], profile: Mapping[str, str], heap: int, declared: Sequence[str]
 ) -> JvmRequest:
     """Return what a command needs that has these settings of Spark, of which the profile gives some."""
@@ -48,7 +98,7 @@ def request_of(
 
 
 @contextmanager
-def launching(
+def _launching(
     settings: Mapping[str, str], hidden: frozenset[str], session: SessionConnection
 ) -> Iterator[tuple[str, ...]]:
     """Yield the command that starts the JVM, which must have started when the block ends."""
@@ -60,7 +110,7 @@ def launching(
         yield (*command, "--class", _PROGRAM, "spark-internal")
 
 
-def use_borrowed(jvm: BorrowedJvm) -> None:
+def _use_borrowed(jvm: BorrowedJvm) -> None:
     """Let PySpark use the JVM."""
     variables = {"PYSPARK_GATEWAY_PORT": str(jvm.port), "PYSPARK_GATEWAY_SECRET": jvm.secret}
     os.environ.update(variables)
@@ -74,13 +124,13 @@ def use_borrowed(jvm: BorrowedJvm) -> None:
     remember_process(jvm)
 
 
-def session_for(log_configuration: str) -> SessionConnection | None:
-    """Return a connection to the project's warm session, if this command may use one."""
+def _session_for(folder: Path) -> SessionConnection | None:
+    """Return a connection to the warm session, if this command may use one; its logs go to the folder."""
     use = allowed_session()
-    return connect_session(use, log_configuration) if use else None
+    return connect_session(use, log.log_config_of(folder).as_uri()) if use else None
 
 
-def is_running() -> bool:
+def _is_running() -> bool:
     """Return whether this process has a JVM already."""
     return SparkContext._gateway is not None  # noqa: SLF001
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from py4j.java_gateway import JavaClass
 from pyspark import SparkConf, SparkContext, java_gateway
 from pyspark.sql import SparkSession
 
@@ -90,3 +91,38 @@ def options_in_file(
         yield {**settings, OPTIONS: f"@{path}"}
     finally:
         Path(path).unlink()
+
+
+_NAMED_BY_PYSPARK = {
+    "PythonSQLUtils": "org.apache.spark.sql.api.python.PythonSQLUtils",
+    "PythonUtils": "org.apache.spark.api.python.PythonUtils",
+    "functions": "org.apache.spark.sql.functions",
+    **{
+        name: name
+        for name in (
+            "org.apache.spark.sql.classic.SparkSession",
+            "org.apache.spark.sql.classic.SparkSession$",
+            "org.apache.spark.sql.functions",
+            "py4j.reflection.TypeUtil",
+        )
+    },
+}
+"""Classes by the names that PySpark has for them."""
+
+
+def keep_classes(spark: SparkSession) -> None:
+    """Keep the classes that PySpark looks up again and again while a query runs.
+
+    For each part of a name that is not a whole one, Java searches all jars for a class of that name, in each
+    package that PySpark imports (TypeUtil.getClass). PySpark needs one for each observed row. At the end of
+    each map that it reads, it needs another one fourteen times, to see what exception `next()` raised
+    (`convert_exception`). That was a twelfth of what a run with small batches executed.
+    """
+    jvm: Any = spark._jvm  # noqa: SLF001 -- there is no public way to the JVM
+    for name, class_name in _NAMED_BY_PYSPARK.items():
+        *packages, last = name.split(".") if name.startswith("py4j") else [name]
+        member = jvm
+        for part in packages:
+            setattr(member, part, getattr(member, part))
+            member = getattr(member, part)
+        setattr(member, last, JavaClass(class_name, jvm._gateway_client))  # noqa: SLF001

@@ -26,10 +26,15 @@ appender.file.strategy.max = 3
 """
 
 
+def log_config_of(folder: Path) -> Path:
+    """Return the file of log4j's configuration, which may have to be written."""
+    return folder / "log4j2.properties"
+
+
 def write_log_config(folder: Path) -> Path:
     """Write log4j's configuration; return its file."""
     make_folder(folder)
-    file = folder / "log4j2.properties"
+    file = log_config_of(folder)
     file.write_text(_CONFIGURATION.format(log=(folder / "spark.log").as_posix()), encoding="utf-8")
     return file
 
