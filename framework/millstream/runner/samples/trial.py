@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from msgspec import Struct
 from msgspec.structs import replace
 from pyspark.sql import DataFrame, SparkSession
@@ -34,6 +30,7 @@ from millstream.engine.queries.seeds import view_seed
 from millstream.engine.queries.spark_progress import state_of
 from millstream.engine.queries.start import make_view
 from millstream.engine.queries.versions import version_differences
+from millstream.engine.spark.given_batches import stream_batches
 from millstream.engine.spark.streaming_check import empty_stream
 from millstream.plan.nodes import Column
 from millstream.plan.nodes.maintenance import view_of
@@ -41,6 +38,7 @@ from millstream.project.values import Project
 from millstream.queries.values import PerBatch, Query, TableMaintenance, TableOutput
 
 Row = Mapping[str, Any]
+_BATCH = "_number_of_batch"
 
 RECORDS = (
     "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, "
@@ -151,13 +149,13 @@ def as_batch(spark: SparkSession, trial: Trial, log: str, stored: Stored | None 
 def as_stream(spark: SparkSession, trial: Trial, log: str) -> TrialResult:
     """Run a query over exactly the given micro-batches.
 
-    Each source reads one file for each batch, which may be empty. So batches don't depend on time.
+    Each source has as many batches, some of which may be empty. So batches don't depend on time.
     """
     with (
-        tempfile.TemporaryDirectory(prefix="millstream-trial-") as folder,
+        tempfile.TemporaryDirectory(prefix="millstream-trial-") as checkpoint,
         reporting_spark_errors(trial.query.title, log),
     ):
-        return _streamed(spark, trial, Path(folder))
+        return _streamed(spark, trial, checkpoint)
 
 
 def streamed_rows(session: SparkSession, trial: Trial) -> DataFrame:
@@ -168,7 +166,7 @@ def streamed_rows(session: SparkSession, trial: Trial) -> DataFrame:
     return counting.with_counts(_rows(session, trial), trial.query)
 
 
-def _streamed(spark: SparkSession, trial: Trial, folder: Path) -> TrialResult:
+def _streamed(spark: SparkSession, trial: Trial, checkpoint: str) -> TrialResult:
     """Run the micro-batches; the query is restarted from its checkpoint where other rows are at rest.
 
     A streaming query of Spark keeps the local relations that its plan was analyzed with.
@@ -176,7 +174,6 @@ def _streamed(spark: SparkSession, trial: Trial, folder: Path) -> TrialResult:
     session = spark.newSession()
     # The test adds empty batches where it expects rows after a batch; Spark must not add its own.
     session.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
-    began = time.time()
     outputs: list[BatchOutput] = []
     stored: Stored = {}
     started = threading.Event()
@@ -189,9 +186,8 @@ def _streamed(spark: SparkSession, trial: Trial, folder: Path) -> TrialResult:
             started.wait()
             _advance(running[-1], reached)
 
-    checkpoint = str(folder / "checkpoint")
     for numbers, at_rest in trial.parts:
-        _stream(session, trial.feeds, folder, numbers, began)
+        _stream(session, trial.feeds, numbers.stop)
         rows = _uncounted_rows(session, replace(trial, at_rest=at_rest))
         query = rows.writeStream.outputMode(trial.query.output_mode).foreachBatch(each_batch)
         started.clear()
@@ -241,22 +237,12 @@ def _all_at_rest(session: SparkSession, project: Project, rows: Iterable[AtRest]
         view_at_rest(session, project, relation)
 
 
-def _stream(
-    session: SparkSession, feeds: Iterable[ViewFeed], folder: Path, numbers: Iterable[int], began: float
-) -> None:
-    """Create the views of the feeds over files, and write those of some batches."""
-    for index, feed in enumerate(feeds):
-        input_folder = folder / f"input-{index}"
-        input_folder.mkdir(exist_ok=True)
-        schema = _arrow(feed.columns)
-        for number in numbers:
-            file = input_folder / f"{number:06}.parquet"
-            pq.write_table(_table(feed.batches[number], schema), file)
-            # Spark reads the oldest file first. None is older than the test: who cleans temporary folders
-            # by the dates of files would remove it before Spark reads it.
-            os.utime(file, (began + number, began + number))
-        reader = session.readStream.schema(feed.columns).option("maxFilesPerTrigger", 1)
-        frame = reader.parquet(str(input_folder))
+def _stream(session: SparkSession, feeds: Iterable[ViewFeed], count: int) -> None:
+    """Create the views of the feeds over their first micro-batches."""
+    for feed in feeds:
+        rows = [{**row, _BATCH: number} for number, batch in enumerate(feed.batches[:count]) for row in batch]
+        frame = rows_to_frame(session, rows, f"{feed.columns}, {_BATCH} int")
+        frame = stream_batches(frame, _BATCH, count)
         frame.selectExpr("*", *feed.computed).createOrReplaceTempView(feed.view)
 
 
