@@ -38,6 +38,8 @@ _ALWAYS = {
     "spark.sql.streaming.forceDeleteTempCheckpointLocation": "true",
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
     "spark.ui.showConsoleProgress": "false",
+    # Spark describes each plan for its UI; by default with each operator's arguments, twice as much work.
+    "spark.sql.ui.explainMode": "simple",
     # The JVM doesn't compile longer methods; with this limit, Spark splits them.
     "spark.sql.codegen.hugeMethodLimit": "8000",
     # By default Spark caches 100 classes, enough for a few queries; beyond that, each batch would recompile.
