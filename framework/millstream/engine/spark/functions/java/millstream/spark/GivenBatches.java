@@ -19,7 +19,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Option;
 
-/** A table whose rows are read as a stream, in exactly the micro-batches that are given. */
+/** A table whose rows are read as a stream, in exactly the micro-batches that are numbered. */
 public final class GivenBatches implements SupportsRead, Scan {
   private final StructType schema;
   private final List<List<UnsafeRow>> batches;
@@ -34,20 +34,20 @@ public final class GivenBatches implements SupportsRead, Scan {
    * of a row is the number of its batch.
    */
   public static Dataset<Row> stream(org.apache.spark.sql.Dataset<Row> rows, int count) {
-    Dataset<Row> given = (Dataset<Row>) rows;
-    int number = given.schema().size() - 1;
+    Dataset<Row> numbered = (Dataset<Row>) rows;
+    int number = numbered.schema().size() - 1;
     List<List<UnsafeRow>> batches = new ArrayList<>();
     for (int batch = 0; batch < count; batch++) {
       batches.add(new ArrayList<>());
     }
-    for (InternalRow row : given.queryExecution().executedPlan().executeCollect()) {
+    for (InternalRow row : numbered.queryExecution().executedPlan().executeCollect()) {
       batches.get(row.getInt(number)).add((UnsafeRow) row);
     }
-    GivenBatches table = new GivenBatches(given.schema(), batches);
+    GivenBatches table = new GivenBatches(numbered.schema(), batches);
     scala.collection.immutable.Seq<AttributeReference> columns =
-        DataTypeUtils.toAttributes(given.schema());
+        DataTypeUtils.toAttributes(numbered.schema());
     return Dataset.ofRows(
-        given.sparkSession(),
+        numbered.sparkSession(),
         new StreamingRelationV2(
             Option.empty(),
             table.name(),
