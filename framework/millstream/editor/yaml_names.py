@@ -12,6 +12,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from millstream.core.node_id import NO_NODE, NodeId
 from millstream.core.text import FileText, Location
+from millstream.editor.csv_names import header_in_yaml
 from millstream.editor.values import Cursor
 from millstream.project.yaml import node_span, parse_yaml
 
@@ -128,7 +129,7 @@ def column_mentions(text: FileText, node: NodeId, column: str) -> list[Location]
         for item in _items(section):
             entries = dict(_entries(item))
             name = _scalar(entries.get("name"))
-            if key == "models" and name is not None and name.value == node.name:
+            if _KINDS.get(key) == node.kind and name is not None and name.value == node.name:
                 described = [dict(_entries(inner)) for inner in _items(entries.get("columns"))]
                 for mapping in (entries, *described):
                     for part in ("config", "tests", "data_tests"):
@@ -140,6 +141,38 @@ def column_mentions(text: FileText, node: NodeId, column: str) -> list[Location]
             if key == "unit_tests":
                 locations += _rows(text, entries, node, column)
     return locations
+
+
+def selected_names(text: FileText, model: str) -> Iterator[Location]:
+    """Yield where selectors.yml names a model: in a selector, with or without `+` and `fqn:`."""
+    root, _ = parse_yaml(text)
+    for item in _items(dict(_entries(root)).get("selectors")):
+        yield from _selectors(text, dict(_entries(item)).get("definition"), model)
+
+
+_SELECTED = re.compile(r"@?(?:\d*\+)?(?:fqn:)?([^+:@]*?)(?:\+\d*)?")
+
+
+def _selectors(text: FileText, node: Node | None, model: str) -> Iterator[Location]:
+    match node:
+        case ScalarNode():
+            start, stop = node_span(text, node)
+            for word in re.finditer(r"[^\s,'\"]+", text.content[start:stop]):
+                selected = _SELECTED.fullmatch(word[0])
+                if selected is not None and selected[1].rpartition(".")[2] == model:
+                    end = start + word.start() + selected.end(1)
+                    yield text.location(end - len(model), end)
+        case MappingNode():
+            method = _scalar(dict(_entries(node)).get("method"))
+            for key, value in _entries(node):
+                names = method is None or method.value == "fqn"
+                if (
+                    names and key in {"value", "union", "intersection", "exclude", "fqn"}
+                ) or key == "exclude":
+                    yield from _selectors(text, value, model)
+        case SequenceNode():
+            for item in node.value:
+                yield from _selectors(text, item, model)
 
 
 def _scalars(text: FileText, node: Node | None, column: str, key: str) -> Iterator[Location]:
@@ -158,21 +191,40 @@ def _scalars(text: FileText, node: Node | None, column: str, key: str) -> Iterat
                 yield from _scalars(text, item, column, key)
 
 
+def fixtures_of(text: FileText, node: NodeId) -> Iterator[str]:
+    """Yield the names of the CSV files that unit tests read rows of a relation from."""
+    root, _ = parse_yaml(text)
+    for item in _items(dict(_entries(root)).get("unit_tests")):
+        for holder, _ in _row_nodes(dict(_entries(item)), node):
+            name = _scalar(dict(_entries(holder)).get("fixture"))
+            if name is not None:
+                yield name.value
+
+
 def _rows(text: FileText, entries: dict[str, Node], node: NodeId, column: str) -> Iterator[Location]:
-    """Yield the keys of a unit test's rows that are a column of the model."""
+    """Yield the keys of a unit test's rows that are a column of the relation."""
+    for _, rows in _row_nodes(entries, node):
+        yield from _keys(text, rows, column)
+
+
+def _row_nodes(entries: dict[str, Node], node: NodeId) -> Iterator[tuple[Node, Node | None]]:
+    """Yield what a unit test expects and gives of a relation: what may name a fixture, and its rows."""
     model = _scalar(entries.get("model"))
     for part in (entries, *(dict(_entries(step)) for step in _items(entries.get("steps")))):
-        if model is not None and model.value.lstrip("+") == node.name:
-            yield from _keys(text, part.get("expect"), column)
+        expected = part.get("expect")
+        if expected is not None and model is not None and model.value.lstrip("+") == node.name:
+            yield expected, expected
         for item in _items(part.get("given")):
-            inner = dict(_entries(item))
-            read = _scalar(inner.get("input"))
+            given = dict(_entries(item))
+            read = _scalar(given.get("input"))
             if read is not None and re.search(rf"ref\(\s*['\"]{node.name}['\"]\s*\)", read.value):
-                yield from _keys(text, inner.get("rows"), column)
+                yield item, given.get("rows")
 
 
 def _keys(text: FileText, rows: Node | None, column: str) -> Iterator[Location]:
     match rows:
+        case ScalarNode():
+            yield from header_in_yaml(text, rows, column)
         case SequenceNode():
             for row in rows.value:
                 yield from _keys(text, row, column)

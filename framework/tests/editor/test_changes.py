@@ -153,3 +153,60 @@ def test_lenses_run_commands(shop):
     assert shop.lenses("models/shop.yml") == [
         (13, "Run this test", ("test", "--unit", "--select", "unit_test:adds"))
     ]
+
+
+def write(shop, path, text):
+    (shop.root / path).parent.mkdir(parents=True, exist_ok=True)
+    (shop.root / path).write_text(text)
+    shop.files_changed(path)
+
+
+def test_a_column_is_renamed_in_the_headers_of_csv(shop):
+    write(shop, "tests/fixtures/clicks.csv", '"user_id", amount\na,100\n')
+    write(
+        shop,
+        "models/more.yml",
+        "unit_tests:\n"
+        "  - name: of_files\n    model: totals\n    given:\n"
+        "      - {input: ref('stg_clicks'), fixture: clicks}\n    expect: [{user_id: a, total: 1.0}]\n"
+        "  - name: of_text\n    model: totals\n    given:\n"
+        "      - input: ref('stg_clicks')\n        rows: |\n          user_id,amount\n          a,100\n"
+        "    expect: [{user_id: a, total: 1.0}]\n",
+    )
+    shop.open(TOTALS)
+    shop.apply(shop.rename(TOTALS, "amount)", "paid"))
+    save_all(shop)
+    assert (shop.root / "tests/fixtures/clicks.csv").read_text() == '"user_id", paid\na,100\n'
+    assert "          user_id,paid\n" in (shop.root / "models/more.yml").read_text()
+    assert errors_of(shop.root) == []
+
+
+def test_a_column_of_a_seed_is_renamed(shop):
+    write(shop, "seeds/kinds.csv", "kind,title\nweb,Web\n")
+    write(shop, "models/more.yml", "seeds:\n  - name: kinds\n    columns: [{name: kind, tests: [unique]}]\n")
+    path = "models/titled.sql"
+    shop.open(path, "select k.kind, k.title from {{ ref('kinds') }} as k\n")
+    shop.save(path)
+    shop.apply(shop.rename(path, "kind", "code"))
+    save_all(shop)
+    assert (shop.root / path).read_text() == "select k.code as kind, k.title from {{ ref('kinds') }} as k\n"
+    assert (shop.root / "seeds/kinds.csv").read_text() == "code,title\nweb,Web\n"
+    assert "{name: code, tests" in (shop.root / "models/more.yml").read_text()
+    assert errors_of(shop.root) == []
+
+
+def test_a_model_is_renamed_in_selectors(shop):
+    selectors = (
+        "selectors:\n  - name: stg_clicks\n    definition:\n      union:\n        - +stg_clicks+1\n"
+        "        - fqn:shop.stg_clicks\n        - tag:stg_clicks\n        - {method: fqn, value: stg_clicks}\n"
+        "        - {method: tag, value: stg_clicks}\n        - exclude: [old_stg_clicks, stg_clicks]\n"
+    )
+    write(shop, "selectors.yml", selectors)
+    shop.open(TOTALS)
+    shop.apply(shop.rename(TOTALS, "stg_clicks", "clean"))
+    assert (shop.root / "selectors.yml").read_text() == (
+        "selectors:\n  - name: stg_clicks\n    definition:\n      union:\n        - +clean+1\n"
+        "        - fqn:shop.clean\n        - tag:stg_clicks\n        - {method: fqn, value: clean}\n"
+        "        - {method: tag, value: stg_clicks}\n        - exclude: [old_stg_clicks, clean]\n"
+    )
+    (shop.root / "models/clean.sql").unlink()

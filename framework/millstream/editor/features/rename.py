@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from millstream.core.errors import Diagnostic, MillstreamError
 from millstream.core.node_id import NodeId
 from millstream.core.text import FileText, Location
+from millstream.editor.csv_names import header_location
 from millstream.editor.project import EditorProject, OpenProject, absolute
 from millstream.editor.symbols import (
     ColumnSymbol,
@@ -22,11 +23,13 @@ from millstream.editor.symbols import (
 )
 from millstream.editor.templates import relation_calls
 from millstream.editor.values import Changes, Cursor, FileRename, TextChange
-from millstream.editor.yaml_names import column_mentions, yaml_names
+from millstream.editor.yaml_names import column_mentions, fixtures_of, selected_names, yaml_names
 from millstream.project.references import IDENTIFIER
+from millstream.project.selectors_file import FILE as SELECTORS
 from millstream.project.unsaved import Unsaved
 from millstream.project.values import SqlFile
 from millstream.sql.name_map import SqlName
+from millstream.testing.units.rows import fixture_file
 
 _CONFIG = re.compile(r"\bconfig\((?:[^()]|\([^()]*\))*\)")
 
@@ -44,7 +47,7 @@ def _renamable(view: EditorProject, cursor: Cursor, at_cursor: SymbolAt) -> Symb
     match at_cursor.symbol:
         case NodeSymbol(id=id_) if id_.kind == "model":
             return at_cursor.symbol
-        case ColumnSymbol(node=node) if node.kind == "model":
+        case ColumnSymbol(node=node) if node.kind in {"model", "seed"}:
             return at_cursor.symbol
         case ColumnSymbol() if at_cursor.name is not None and at_cursor.name.output:
             # Records have the column of a source: only this model's is renamed.
@@ -95,6 +98,7 @@ def _rename_model(view: EditorProject, id_: NodeId, new_name: str) -> Changes:
             for name in yaml_names(view.text(path))
             if name.node == id_ and not name.column
         ]
+    texts += [TextChange(location, new_name) for location in selected_names(view.text(SELECTORS), id_.name)]
     new_path = f"{file.path.rpartition('/')[0]}/{new_name}.sql"
     return Changes(tuple(texts), (FileRename(file.path, new_path),))
 
@@ -129,6 +133,21 @@ def _column_changes(view: EditorProject, node: NodeId, column: str, new_name: st
                     yield TextChange(name.location, new_name)
             for location in column_mentions(text, *current):
                 yield TextChange(location, new_name)
+        for text in _csv_files(view, current[0]):
+            if (header := header_location(text, current[1])) is not None:
+                yield TextChange(header, new_name)
+
+
+def _csv_files(view: EditorProject, node: NodeId) -> Iterator[FileText]:
+    """Yield a seed's file, and those that unit tests read rows of a relation from."""
+    seed = view.project.seeds.get(node.name) if node.kind == "seed" else None
+    if seed is not None:
+        yield view.text(seed.path)
+    for path in view.yaml_paths():
+        for name in fixtures_of(view.text(path), node):
+            fixture = fixture_file(view.root, name)
+            if fixture is not None:
+                yield view.text(fixture.relative_to(view.root).as_posix())
 
 
 def _in_own_file(

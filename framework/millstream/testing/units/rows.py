@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from millstream.core.errors import Diagnostic, did_you_mean
 from millstream.core.node_id import NodeId
 from millstream.core.text import Location
+from millstream.project.unsaved import read_text
 from millstream.project.values import UnitTest
 from millstream.testing.units.convert import (
     WrongValueError,
@@ -89,7 +90,7 @@ class RowReader:
 
     def _csv_file(self, name: str, path: NodePath) -> Iterator[tuple[Mapping[str, Any], NodePath, bool]]:
         if (file := fixture_file(self.files.root, name)) is not None:
-            yield from self._csv(file.read_text(encoding="utf-8-sig"), path)
+            yield from self._csv(read_text(file).removeprefix("\ufeff"), path)
             return
         existing = sorted(fixture_path.stem for fixture_path in Path(self.files.root, FIXTURES).glob("*.csv"))
         remedy = did_you_mean(name, existing, f"create {FIXTURES}/{name.removesuffix('.csv')}.csv")
