@@ -47,7 +47,7 @@ def _facts(topology: Topology) -> Facts:
     for name, models in groups_of(topology).models.items():
         for model in models:
             others = [other.shown_name for other in models if other != model]
-            shared = f" with {_listed(others)}" if others else ""
+            shared = f" with {names_listed(others)}" if others else ""
             queries.setdefault(model, []).append(f"Runs in query `{name}`{shared}")
     states: dict[NodeId, list[str]] = {}
     traits = KnownTraits()
@@ -61,7 +61,7 @@ def _facts(topology: Topology) -> Facts:
 _MOST_NAMES = 8
 
 
-def _listed(names: list[str]) -> str:
+def names_listed(names: list[str]) -> str:
     left = len(names) - _MOST_NAMES
     return ", ".join(names[:_MOST_NAMES]) + (f" and {left} others" if left > 0 else "")
 

@@ -215,10 +215,10 @@ def _row_nodes(entries: dict[str, Node], node: NodeId) -> Iterator[tuple[Node, N
         if expected is not None and model is not None and model.value.lstrip("+") == node.name:
             yield expected, expected
         for item in _items(part.get("given")):
-            given = dict(_entries(item))
-            read = _scalar(given.get("input"))
+            given_entries = dict(_entries(item))
+            read = _scalar(given_entries.get("input"))
             if read is not None and re.search(rf"ref\(\s*['\"]{node.name}['\"]\s*\)", read.value):
-                yield item, given.get("rows")
+                yield item, given_entries.get("rows")
 
 
 def _keys(text: FileText, rows: Node | None, column: str) -> Iterator[Location]:
