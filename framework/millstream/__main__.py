@@ -13,9 +13,9 @@ _UNWRITTEN = 120
 
 def main() -> NoReturn:
     _open_streams()
-    from millstream.cli.registry import SESSION_COMMANDS
+    from millstream.cli.registry import runs_in_session
 
-    if sys.argv[1:2] and sys.argv[1] in SESSION_COMMANDS:
+    if runs_in_session(sys.argv[1:]):
         from millstream.local.warm_session.client import run_in_session
 
         if (code := run_in_session(sys.argv[1:])) is not None:

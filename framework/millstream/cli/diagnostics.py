@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import msgspec
 
 from millstream.cli.remedies import NO_OPTIONS, RepeatedOptions, with_options
 from millstream.core.diagnostic_text import DiagnosticPart, diagnostic_lines
-from millstream.core.errors import Diagnostic
+from millstream.core.errors import Diagnostic, DiagnosticNote
 from millstream.core.text import FileText, Location
 from millstream.project.files import forbidden_target, read_data
 
@@ -87,6 +87,26 @@ def as_data(diagnostic: Diagnostic, target: RepeatedOptions = NO_OPTIONS) -> dic
         "notes": [{"message": note.message, **_location_data(note.location)} for note in diagnostic.notes],
         "line_text": diagnostic.line,
     }
+
+
+def from_data(data: Mapping[str, Any]) -> Diagnostic:
+    """Return a diagnostic of --output json, whose remedy has the options of the command already."""
+    notes = tuple(DiagnosticNote(note["message"], _location(note)) for note in data["notes"])
+    return Diagnostic(
+        data["code"],
+        data["message"],
+        _location(data),
+        data["help"],
+        data.get("line_text") or "",
+        notes,
+        data["severity"],
+    )
+
+
+def _location(data: Mapping[str, Any]) -> Location | None:
+    if data.get("path") is None:
+        return None
+    return Location(data["path"], data["line"], data["column"], data["end"])
 
 
 def _location_data(location: Location | None) -> dict[str, Any]:

@@ -9,6 +9,8 @@ class CommandEntry(NamedTuple):
     """The first sentence of the command's own help."""
     in_session: bool = False
     """The command runs in a warm session of its project."""
+    session_option: str = ""
+    """If given, it does so only with this option."""
 
     @property
     def module(self) -> str:
@@ -20,6 +22,12 @@ COMMANDS = (
     CommandEntry("demo", "Run a project with live test traffic, and show it on a live page."),
     CommandEntry("debug", "Check the installation, the project and its target, and test its connections."),
     CommandEntry("compile", "Check the project and write its SQL and manifest.", in_session=True),
+    CommandEntry(
+        "dev",
+        "Show what each edit does, as soon as a file is saved.",
+        in_session=True,
+        session_option="--once",
+    ),
     CommandEntry("fmt", "Format the SQL of models, macros and tests.", in_session=True),
     CommandEntry("lint", "Report what compiles and is still likely wrong, by rules.", in_session=True),
     CommandEntry("ls", "List the nodes of the project.", in_session=True),
@@ -61,3 +69,9 @@ COMMANDS = (
     CommandEntry("completion", "Print the script that completes commands in a shell."),
 )
 SESSION_COMMANDS = frozenset(entry.name for entry in COMMANDS if entry.in_session)
+
+
+def runs_in_session(arguments: list[str]) -> bool:
+    """Return whether a command runs in a warm session."""
+    entry = next((entry for entry in COMMANDS if arguments and entry.name == arguments[0]), None)
+    return entry is not None and entry.in_session and (entry.session_option or entry.name) in arguments

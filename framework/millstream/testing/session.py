@@ -51,9 +51,16 @@ class TestSession:
     __test__ = False  # pytest must not collect it
 
     def __init__(
-        self, root: Path, options: ProjectOptions | None = None, *, sample: int | None = None
+        self,
+        root: Path,
+        options: ProjectOptions | None = None,
+        *,
+        sample: int | None = None,
+        main: Variant | None = None,
     ) -> None:
         self.root = root
+        self._main = main
+        """The project as it is, if it has been compiled."""
         self.sample = sample
         """At most this many records of each input: data tests are of what models compute from them."""
         self.options = options or ProjectOptions()
@@ -89,7 +96,10 @@ class TestSession:
         key = repr((overrides.vars, overrides.env))
         with self._lock:
             if key not in self._variants:
-                variant = compile_variant(self.root, self.options, overrides)
+                is_main = self._main is not None and overrides == Overrides()
+                variant = (self._main if is_main else None) or compile_variant(
+                    self.root, self.options, overrides
+                )
                 checks = StreamingChecks(variant.project, variant.compiled, self.spark, lambda: self._log)
                 catalog = with_known_ids(variant.relations.catalog)
                 relations = (

@@ -50,6 +50,10 @@ def compile_variant(root: Path, options: ProjectOptions, overrides: Overrides) -
             raise MillstreamError(*errors)
         memo = cached_files(root / read_settings(root)[0].target_path)
         project = load_project(root, options.target, variables, profiles, options.environment, memo)
+    return variant_of(project, compiled)
+
+
+def variant_of(project: Project, compiled: Compiled) -> Variant:
     return Variant(project, compiled, UnitRelations(read_catalog(compiled)))
 
 

@@ -51,7 +51,7 @@ def command(common: CommonOptions, *, request: SelectionRequest, no_cache: bool)
     start = time.perf_counter()
     root = root_of(common)
     compiled = compile_despite_errors(
-        common, root, request, use_cache=not no_cache, check=_of_unit_tests, result={"models": []}
+        common, root, request, use_cache=not no_cache, check=unit_test_errors, result={"models": []}
     )
     selection = select_existing(common, compiled, request)
     diagnostics = [*compiled.diagnostics, *selection.diagnostics]
@@ -77,7 +77,7 @@ def command(common: CommonOptions, *, request: SelectionRequest, no_cache: bool)
     )
 
 
-def _of_unit_tests(project: Project, compiled: Compiled) -> list[Diagnostic]:
+def unit_test_errors(project: Project, compiled: Compiled) -> list[Diagnostic]:
     """Return why unit tests can't be run as they are written."""
     if not project.unit_tests:
         return []

@@ -41,9 +41,10 @@ MS712 Not possible in an environment
 MS713 An exporter failed
     `millstream docs generate` calls a function of another installed package for this format. It raised an
     error, can't be imported, or did not return a text. Fix or update that package; see exporters.md.
-MS714 A server's package is not installed
-    `millstream lsp` and `millstream mcp` need a package that only editors or agents use. Install Millstream
-    with its extra: `pip install 'millstream[editor]'` or `'millstream[mcp]'`, or `uv add --dev` in a project.
+MS714 A command's package is not installed
+    `millstream lsp`, `millstream mcp` and `millstream dev` need a package that nothing else uses. Install
+    Millstream with its extra: `pip install 'millstream[editor]'`, `'millstream[mcp]'` or `'millstream[dev]'`,
+    or `uv add --dev` in a project.
 MS715 Can't be renamed
     An editor requested a rename. Models, their columns and CTEs can be renamed, to names with letters, digits
     and `_`, if the project then has no error that it does not have now. Columns of sources can't: records

@@ -29,6 +29,10 @@ class Sampling:
         self._sample = sample
         self._log = log
 
+    def of_version(self, project: Project, compiled: Compiled) -> Sampling:
+        """Return another version of the project over the same sample."""
+        return Sampling(project, compiled, self._sample, self._log)
+
     def rows(self, spark: SparkSession, model: NodeId, limit: int | None) -> Answer:
         request = self._request(model, limit)
         return compute_over(request, self._inputs_of(request.catalog), spark)
