@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -57,8 +56,7 @@ class RoundProcess:
     def interrupt(self) -> None:
         """End the round, so that its Spark can be used again."""
         self.interrupted = True
-        if self._process.poll() is None:
-            os.kill(self._process.pid, signal.SIGINT)
+        self._process.send_signal(signal.SIGINT)  # also if it ends just now
 
     def join(self) -> None:
         self._thread.join()
