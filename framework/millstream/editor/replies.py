@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -177,4 +178,5 @@ def serve_stdio(target: str | None = None, variables: str | None = None) -> None
     server = MillstreamServer(target, variables)
     follow_documents(server)
     register_features(server)
-    server.start_io()
+    # It closes the streams that it uses; those of the command stay open until its end.
+    server.start_io(os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"))

@@ -43,9 +43,10 @@ def lint_project(
     reported = [finding for finding in findings if not _is_ignored(finding, suppressions)]
     comments = _wrong_comments(files, suppressions, findings, names, only)
     unknown = [*_unknown_options(project, names), *_unknown_names(only, names)]
-    diagnostics = [*failures, *reported, *comments, *unknown]
+    of_files = [*reported, *comments]
     if paths is not None:
-        diagnostics = [d for d in diagnostics if d.location is None or d.location.path in paths]
+        of_files = [d for d in of_files if d.location is None or d.location.path in paths]
+    diagnostics = [*failures, *of_files, *unknown]
     fixes = _without_comments(files, suppressions, diagnostics)
     return LintResult(tuple(diagnostics), len(findings) - len(reported), fixes)
 

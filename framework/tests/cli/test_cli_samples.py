@@ -149,3 +149,15 @@ def test_mistakes(run, tmp_path, arguments, message):
     root = write(tmp_path / "shop", FILES)
     result = run(*arguments, "--project-dir", str(root))
     assert (result.code, message in result.err) == (2, True), result.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("test", "--unit", "--sample", "10"), "--sample is for data tests"),
+        (("show", "counts", "--last", "5", "--sample", "5"), "--last belongs to --compute"),
+    ],
+)
+def test_options_that_would_have_no_effect_are_refused(shop, run, arguments, message):
+    result = run(*arguments)
+    assert (result.code, message in result.err) == (2, True), result.err

@@ -12,6 +12,7 @@ SINK = "{{ config(materialized='sink', key='user_id') }}\n"
 MODEL = (
     SINK + "select user_id,\n  cast(at as date) as day {comment}\nfrom {{{{ source('shop', 'events') }}}}\n"
 )
+OTHER = "select user_id from {{ source('shop', 'events') }}\n"
 
 
 @pytest.fixture
@@ -53,6 +54,13 @@ def test_a_rule_must_exist(lint):
     assert lint(GOOD, "--rule", "lossy-cast") == (0, [])
 
 
+def test_an_option_of_another_model_names_a_rule(lint):
+    (lint.root / "models/other.sql").write_text("{{ config(lint={'lossy-casts': 'off'}) }}\n" + OTHER)
+    assert lint(GOOD, "--select", "m") == (2, [("MS736", "did you mean 'lossy-cast'?")])
+    (lint.root / "models/other.sql").write_text("{{ config(lint={'lossy-cast': 'off'}) }}\n" + OTHER)
+    assert lint(GOOD, "--select", "m") == (0, [])
+
+
 def test_a_rule_that_fails(lint):
     (lint.root / "lint").mkdir()
     rule = "from millstream.lint import rule\n\n\n@rule('mine')\ndef mine(project):\n    yield {}\n"
@@ -60,6 +68,8 @@ def test_a_rule_that_fails(lint):
         (lint.root / "lint/mine.py").write_text(rule.format(wrong))
         code, ((name, remedy),) = lint(GOOD)
         assert (code, name, "yields `model.finding(…)`" in remedy) == (2, "MS737", True), wrong
+        # It is the project's, whichever models are selected.
+        assert lint(GOOD, "--select", "m") == (2, [(name, remedy)])
     (lint.root / "lint/mine.py").write_text(rule.format("from ()"))
     assert lint(GOOD) == (0, [])
     (lint.root / "lint/mine.py").write_text("import nothing_that_exists\n")

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import click
 
+from millstream.cli.diagnostics import count_of
 from millstream.cli.options import CommonOptions, cli_command
 from millstream.cli.output import print_result
 from millstream.cli.project import root_of
@@ -51,5 +52,5 @@ def _text(status: dict[str, Any] | None) -> str:
     if status["ends_in_seconds"] is not None:
         lines.append(f"it ends in {status['ends_in_seconds']} s, if no command uses it")
     if jvm := status["jvm"]:
-        lines.append(f"Spark: process {jvm['process']}, used by {jvm['commands']} commands")
+        lines.append(f"Spark: process {jvm['process']}, used by {count_of(jvm['commands'], 'command')}")
     return "\n".join(lines)

@@ -64,6 +64,8 @@ def command(
     the records that were read, up to the end. With --sample or --empty, nothing has to be built before.
     """
     root, most = root_of(common), sampled.most
+    if most is not None and last != _LAST:
+        raise click.UsageError("--last belongs to --compute: --sample says how many records are read")
     compiled, target = defer_as_built(root, compile_for(common, root), target_of(common, root))
     relations = relations_in(compiled.manifest.nodes.values())
     relation = find_relation(name, relations)

@@ -61,6 +61,8 @@ def command(
     exit code is 1 if a test failed.
     """
     began, most = time.monotonic(), sampled.most
+    if most is not None and unit and not data:
+        raise click.UsageError("--sample is for data tests: unit tests have rows of their own")
     root = root_of(common)
     compiled = compile_valid(common, root)
     ids, warnings = select_tests(common, compiled, request, unit=unit, data=data)

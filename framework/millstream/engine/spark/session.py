@@ -195,6 +195,9 @@ def _builder(settings: Mapping[str, str]) -> SparkSession.Builder:
     return builder
 
 
+_REPORTED = frozenset({"Exception while sending command.", "KeyboardInterrupt while sending command."})
+
+
 def _is_no_lost_command(record: logging.LogRecord) -> bool:
-    """Hide py4j's log of a JVM that has ended; Millstream reports the error that py4j raises."""
-    return record.msg != "Exception while sending command."
+    """Hide py4j's log of a JVM that has ended, and of Ctrl-C: Millstream reports what py4j raises."""
+    return record.msg not in _REPORTED

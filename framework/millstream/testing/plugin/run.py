@@ -25,7 +25,7 @@ _EXITS = {
     int(pytest.ExitCode.OK): 0,
     int(pytest.ExitCode.NO_TESTS_COLLECTED): 0,
     int(pytest.ExitCode.TESTS_FAILED): 1,
-    int(pytest.ExitCode.INTERRUPTED): 1,
+    int(pytest.ExitCode.INTERRUPTED): 1,  # tests that can't be imported
 }
 
 
@@ -40,6 +40,10 @@ class Reporter:
         """When the command began, by the monotonic clock."""
         self.results: list[TestResult] = []
         self.coverage: tuple[ModelCoverage, ...] = ()
+        self.interrupted = False
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        self.interrupted = _is_interrupt(excinfo)
 
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config: pytest.Config) -> None:
@@ -72,11 +76,26 @@ class _Terminal(pytest.TerminalReporter):  # type: ignore[misc]
     def __init__(self, config: pytest.Config, began: float) -> None:
         super().__init__(config)
         self._began = began
+        self._interrupted = False
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        self._interrupted = _is_interrupt(excinfo)
+        super().pytest_keyboard_interrupt(excinfo)
+
+    def _report_keyboardinterrupt(self) -> None:
+        """Leave what Ctrl-C ends to the command."""
+        if not self._interrupted:
+            super()._report_keyboardinterrupt()
 
     def summary_stats(self) -> None:
         parts, color = self.build_summary_stats_line()
         seconds = time.monotonic() - self._began
         self.write_sep("=", f"{', '.join(text for text, _ in parts)} in {seconds:.1f} s", **{color: True})
+
+
+def _is_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
+    """Return whether pytest ends because of Ctrl-C, and not because it can't import tests."""
+    return not isinstance(excinfo.value, pytest.Session.Interrupted)
 
 
 def run_pytest(
@@ -104,6 +123,8 @@ def run_pytest(
         plugins.append(hooks)
     with contextlib.redirect_stdout(io.StringIO()) if silent else contextlib.nullcontext():
         code = pytest.main(arguments, plugins=plugins)
+    if reporter.interrupted:
+        raise KeyboardInterrupt
     has_error = any(result.status == "error" for result in reporter.results)
     return 2 if has_error else _EXITS.get(int(code), 2)
 

@@ -66,6 +66,10 @@ def test_tools_answer_as_commands_do_and_change_nothing(root):
         sections = await call("search_documentation", query="MS560 aggregate keeps one row forever")
         assert "MS560" in sections["result"][0]["title"]
 
+        refused = await session.call_tool("show_lineage", {"model": "more"})
+        assert refused.is_error
+        assert refused.content[0].text.endswith("'model' is not an argument of show_lineage: name")
+
         (root / "models/more.sql").write_text("select nothing from {{ ref('ids') }}")
         wrong = await call("compile_project")
         assert wrong["exit_code"] == 2
