@@ -109,6 +109,22 @@ def grouped_queries(
     return ModelGroups(grouped, Lock((*record_groups(drafts.assigned).groups, *drafts.left)))
 
 
+def models_by_query(
+    plan: Plan, settings: PhysicalSettings, references: Sequence[Output] = ()
+) -> dict[str, frozenset[NodeId]]:
+    """Return all models that each query may compute, with the views that it reads; no SQL is written."""
+    drafts = _draft(_stored(plan, references), settings, None)
+    outputs = {branch.model: branch.output for branch in drafts.branches}
+    roots = {recipe.name: recipe.roots for recipe in drafts.stateless}
+    for assigned in drafts.assigned:
+        roots[assigned.name] = tuple(outputs[model] for member in assigned.members for model in member.models)
+    return {
+        name: frozenset(model for node in in_order(nodes) for model in node.models)
+        | {node.model for node in nodes if isinstance(node, Output)}
+        for name, nodes in roots.items()
+    }
+
+
 class _Drafts(Struct, frozen=True):
     """Queries before their SQL is written."""
 

@@ -35,6 +35,7 @@ from millstream.queries.physical_plan import (
     PhysicalPlan,
     dead_letters_query,
     grouped_queries,
+    models_by_query,
     physical_plan,
     reduce_query,
 )
@@ -209,6 +210,13 @@ def groups_of(topology: Topology, lock: Lock | None = None) -> ModelGroups:
     """Return which models share which query; much faster than planning the queries."""
     references = reference_outputs(topology.plan, topology.catalog.references)
     return grouped_queries(topology.plan, physical_settings(topology.catalog), lock, references)
+
+
+@collector_paused()
+def models_of_queries(topology: Topology) -> dict[str, frozenset[NodeId]]:
+    """Return the models that each query may compute; much faster than planning the queries."""
+    references = reference_outputs(topology.plan, topology.catalog.references)
+    return models_by_query(topology.plan, physical_settings(topology.catalog), references)
 
 
 def alone_of(

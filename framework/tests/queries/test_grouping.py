@@ -1,5 +1,7 @@
 """Which models share a query, and why others do not."""
 
+from pathlib import Path
+
 import pytest
 from msgspec.structs import replace
 from planned_projects import planned
@@ -11,8 +13,10 @@ from millstream.compile import compile_project
 from millstream.core.node_id import NodeId
 from millstream.outputs.kinds import View
 from millstream.plan.nodes import RowCheck
-from millstream.queries.topology import compiled_topology, physical_of
+from millstream.queries.topology import compiled_topology, models_of_queries, physical_of, topology_of
 from millstream.queries.values import DeadLetters, PerBatch, ToKafka
+
+EXAMPLE = Path(__file__).parents[3]
 
 
 def names(physical):
@@ -298,3 +302,16 @@ def test_readers_of_readers_above_a_chain_of_states_share_its_query(tmp_path):
     }
     (query,) = physical_of(compiled_topology(compile_project(project(tmp_path, models)))).queries
     assert query.stored.keys() == {"model.minutes", "model.more", "model.most"}
+
+
+@pytest.mark.parametrize("grouping", ["all", "stateless", "off"])
+def test_the_models_of_queries_are_those_of_their_plans(grouping):
+    """Also of views that are part of several queries, in the repository's own project."""
+    compiled = compile_project(EXAMPLE, use_cache=False)
+    topology = compiled_topology(compiled)
+    catalog = replace(topology.catalog, target=topology.catalog.target | {"grouping": grouping})
+    topology = topology_of(catalog)
+    computed = models_of_queries(topology)
+    for query in physical_of(topology).queries:
+        assert computed[query.name] == set(query.models), query.name
+    assert any(sum(model in models for models in computed.values()) > 1 for model in catalog.models)

@@ -5,7 +5,7 @@ import re
 import tempfile
 from pathlib import Path
 
-from millstream.runner.samples.trial import streamed_rows
+from millstream.runner.samples import trial
 
 _ID = re.compile(r"\d+_[0-9a-f-]{36}")
 
@@ -13,8 +13,10 @@ _ID = re.compile(r"\d+_[0-9a-f-]{36}")
 def state_schemas(spark, streamed, query):
     """Run a query over no rows; return the columns of its states by their place in the checkpoint."""
     topics = {source.stream: [[]] for source in query.sources}
+    session, streaming_trial = spark.newSession(), streamed.trial(query, topics, {})
+    trial._stream(session, streaming_trial.feeds, 1)
+    rows = trial._rows(session, streaming_trial)
     with tempfile.TemporaryDirectory(prefix="states-") as folder:
-        rows = streamed_rows(spark.newSession(), streamed.trial(query, topics, {}), Path(folder))
         writer = rows.writeStream.outputMode(query.output_mode).format("noop").trigger(availableNow=True)
         writer.option("checkpointLocation", f"{folder}/checkpoint").start().awaitTermination()
         states = Path(folder) / "checkpoint/state"

@@ -12,7 +12,7 @@ from millstream.core.errors import MillstreamError
 from millstream.core.node_id import NodeId
 from millstream.plan.nodes import Plan
 from millstream.project.values import Project
-from millstream.queries.topology import Topology, compiled_topology, physical_of
+from millstream.queries.topology import Topology, compiled_topology, models_of_queries, physical_of
 from millstream.queries.values import Query
 from millstream.testing.units.plan import UnitTestPlan
 
@@ -31,12 +31,14 @@ class StreamingChecks:
         self._spark = spark
         self._log = log
         self._lock = threading.Lock()
+        self._queries: dict[str, Query] = {}
+        """Those of models that were tested: writing the SQL of a large project takes seconds."""
         self._errors: dict[str, MillstreamError | None] = {}
 
     def check(self, model: NodeId, plan: UnitTestPlan) -> None:
         """Raise if Spark refuses a query that computes the model; for an unread view, the test's query."""
         with self._lock:
-            queries = [query for query in self._queries if model in query.models]
+            queries = [query for query in self._queries_of(model) if model in query.models]
             for query in queries:
                 if query.name not in self._errors:
                     self._errors[query.name] = self._error(self._topology.plan, query)
@@ -44,6 +46,14 @@ class StreamingChecks:
                     raise error
         if not queries and (error := self._error(Plan((plan.output,)), plan.query)) is not None:
             raise error
+
+    def _queries_of(self, model: NodeId) -> list[Query]:
+        """Return the queries that may compute a model."""
+        names = [name for name, models in self._models.items() if model in models]
+        if unwritten := [name for name in names if name not in self._queries]:
+            physical = physical_of(self._topology, only=frozenset(unwritten))
+            self._queries |= {query.name: query for query in physical.queries}
+        return [self._queries[name] for name in names]
 
     def _error(self, plan: Plan, query: Query) -> MillstreamError | None:
         from millstream.runner.samples.streaming_checks import check_streaming
@@ -59,5 +69,5 @@ class StreamingChecks:
         return compiled_topology(self._compiled)
 
     @cached_property
-    def _queries(self) -> tuple[Query, ...]:
-        return physical_of(self._topology).queries
+    def _models(self) -> dict[str, frozenset[NodeId]]:
+        return models_of_queries(self._topology)

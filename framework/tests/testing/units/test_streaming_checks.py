@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from millstream.compile import compile_project
 from millstream.core.errors import MillstreamError
+from millstream.core.node_id import NodeId
 from millstream.project.load import load_project
 from millstream.queries.topology import compiled_topology, physical_of
 from millstream.runner.samples.streaming_checks import check_streaming
@@ -87,10 +88,8 @@ def test_a_unit_test_fails_where_the_query_of_production_is_refused(shop, first_
     session = TestSession(shop.root)
     try:
         (_, _, checks), (unit,) = session._variant(Overrides()), session.main.project.unit_tests
-        queries = checks._queries
-        checks.__dict__["_queries"] = tuple(
-            over(q, FORMS["row_number"]) if "model.newest" in q.models else q for q in queries
-        )
+        (query,) = checks._queries_of(NodeId("model", "newest"))
+        checks._queries[query.name] = over(query, FORMS["row_number"])
         (diagnostic,) = session.judge(unit).diagnostics
     finally:
         session.close()
