@@ -49,7 +49,18 @@ def problems_of(root):
         return error.diagnostics
 
 
-@pytest.mark.parametrize("case", COMMAND_CASES, ids=[case.code for case in COMMAND_CASES])
+@pytest.mark.parametrize(
+    "case",
+    [
+        # A package takes a quarter of a minute; that of a secret is in each run.
+        pytest.param(
+            case,
+            id=case.code,
+            marks=[pytest.mark.long] if case.command[0] == "package" and case.code != "MS666" else [],
+        )
+        for case in COMMAND_CASES
+    ],
+)
 def test_an_error_of_a_command_is_gone_with_what_the_remedy_asks_for(tmp_path, monkeypatch, case):
     root = project(tmp_path, {"m": MODEL})
     monkeypatch.chdir(root)

@@ -149,7 +149,10 @@ def test_a_change_is_reported_wherever_rows_can_differ(tmp_path_factory, seed):
     check(tmp_path_factory.mktemp("project"), seed, reasons=False)
 
 
-@pytest.mark.parametrize("seed", [*range(100, 115), 268435456])
+@pytest.mark.parametrize(
+    "seed",
+    [*range(100, 105), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(105, 115)), 268435456],
+)
 def test_what_is_needlessly_has_a_reason(tmp_path, seed):
     check(tmp_path, seed)
 

@@ -190,7 +190,15 @@ CHANGED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("after", "levels", "queries"), CHANGED)
+def second_long(params):
+    """Leave every second one to the long tests."""
+    return [
+        pytest.param(*param.values, id=param.id, marks=pytest.mark.long) if number % 2 else param
+        for number, param in enumerate(params)
+    ]
+
+
+@pytest.mark.parametrize(("after", "levels", "queries"), second_long(CHANGED))
 def test_what_an_edit_does(after, levels, queries, base, tmp_path):
     report = compared(base, tmp_path, {**BASE, **after})
     assert {change.name: change.status for change in report.queries if change.status != "same"} == queries

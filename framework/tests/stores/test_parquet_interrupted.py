@@ -18,7 +18,7 @@ from millstream.stores.parquet.record import (
 )
 from millstream.stores.parquet.spark.swap import copy_table, swap_tables
 
-pytestmark = SPARK_WARNINGS
+pytestmark = [SPARK_WARNINGS, pytest.mark.usefixtures("first_spark")]
 
 RECORD = TableRecord({"id": "int"}, batches={"w": 0})
 

@@ -121,8 +121,11 @@ def run_pytest(
     if not reporter.request.has_python and not may_use_plugins(root, folders):
         arguments.append("--disable-plugin-autoload")
         plugins.append(hooks)
+    was_frozen = gc.get_freeze_count() > 0  # in a process that a warm session has forked
     with contextlib.redirect_stdout(io.StringIO()) if silent else contextlib.nullcontext():
         code = pytest.main(arguments, plugins=plugins)
+    if not was_frozen:
+        gc.unfreeze()
     if reporter.interrupted:
         raise KeyboardInterrupt
     has_error = any(result.status == "error" for result in reporter.results)

@@ -22,7 +22,8 @@ def installed(tmp_path):
     (folder / "extra-1.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: extra\nVersion: 1\n")
     (folder / "extra-1.dist-info/entry_points.txt").write_text("[pytest11]\nextra = extra_plugin\n")
     (folder / "extra_plugin.py").write_text(PLUGIN)
-    return os.environ | {"PYTHONPATH": str(folder)}
+    environment = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+    return environment | {"PYTHONPATH": str(folder)}
 
 
 def is_loaded(root, environment, *arguments):
