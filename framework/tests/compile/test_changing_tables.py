@@ -1,6 +1,7 @@
 """Tables over tables whose SQL gives other rows as time passes, or by chance: refused, unless they are computed again."""
 
 import pytest
+from support.long import every_second_long
 from support.runs import job_of
 from support.sql_plans import project
 
@@ -52,7 +53,7 @@ def compiled(root, sql, options=""):
     return root
 
 
-@pytest.mark.parametrize("position", POSITIONS)
+@pytest.mark.parametrize("position", every_second_long(POSITIONS))
 def test_a_changing_value_is_refused_unless_the_table_is_computed_again(tmp_path, position):
     root = compiled(tmp_path / "refused", POSITIONS[position])
     (diagnostic,) = compile_project(root).diagnostics
@@ -295,7 +296,7 @@ def with_function(root, call, imports):
     return root
 
 
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("call", every_second_long(CALLS))
 def test_python_that_reads_the_clock_or_chance_is_refused_unless_it_is_called_again(tmp_path, call):
     for sql in (
         f"select user_id, f(user_id) as v from {ORDER}",

@@ -154,7 +154,20 @@ def test_a_unit_test(lake, kind, first_spark):
     assert [verdict.diagnostics for verdict in verdicts] == [()], [v.lines for v in verdicts]
 
 
-@SOURCES.cell("build", long=("lines", "parquet", "delta", "topic", "several_topics", "pattern", "history"))
+@SOURCES.cell(
+    "build",
+    long=(
+        "lines",
+        "parquet",
+        "delta",
+        "topic",
+        "several_topics",
+        "pattern",
+        "history",
+        "delta_by_key",
+        "iceberg_by_key",
+    ),
+)
 def test_builds_go_on(lake, kind, first_spark):
     write(lake, kind, FIRST)
     good_build(lake, first_spark)

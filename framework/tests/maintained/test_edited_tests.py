@@ -3,6 +3,7 @@
 import pytest
 from edits.test_edited_projects import queries, verdict_of
 from edits.test_edited_states import PROFILES
+from support.long import every_second_long
 from support.runs import built, create_topics, errors, received, statuses, table_rows
 from support.shops import Shop
 
@@ -42,7 +43,7 @@ def project(root, bootstrap, tests, model="checked"):
 
 
 @pytest.mark.parametrize("model", ["totals", "checked"])
-@pytest.mark.parametrize("name", [*EDITS, *SAME])
+@pytest.mark.parametrize("name", every_second_long([*EDITS, *SAME]))
 def test_which_edits_compute_all_rows_again(tmp_path, name, model):
     before, after = (
         queries(project(tmp_path, "", tests, model))[f"model.{model}"].maintaining.digest

@@ -24,7 +24,14 @@ def signature(root, sql, severity, limit):
     return query.signature
 
 
-@pytest.mark.parametrize("severity", ["warn", "error", "drop", "dead_letter"])
+@pytest.mark.parametrize(
+    "severity",
+    [
+        *(pytest.param(severity, marks=pytest.mark.long) for severity in ("warn", "dead_letter")),
+        "error",
+        "drop",
+    ],
+)
 @pytest.mark.parametrize("name", MODELS)
 def test_only_what_keeps_rows_out_of_a_table_changes_it(tmp_path, name, severity):
     deployed = signature(tmp_path / "deployed", MODELS[name], severity, 10)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from support.long import every_second_long
 from support.reviews import compared, query, reviewed, version, written
 
 BASE = {
@@ -110,7 +111,7 @@ def score(type: str | None, value: float | None) -> float:
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("after", SAME)
+@pytest.mark.parametrize("after", every_second_long(SAME))
 def test_a_refactoring_is_no_change(after, base, tmp_path):
     report = compared(base, tmp_path, {**BASE, **after})
     assert [(node.id, node.status, node.what) for node in report.nodes if node.status != "added"] == []
@@ -190,15 +191,7 @@ CHANGED = [
 ]  # fmt: skip
 
 
-def second_long(params):
-    """Leave every second one to the long tests."""
-    return [
-        pytest.param(*param.values, id=param.id, marks=pytest.mark.long) if number % 2 else param
-        for number, param in enumerate(params)
-    ]
-
-
-@pytest.mark.parametrize(("after", "levels", "queries"), second_long(CHANGED))
+@pytest.mark.parametrize(("after", "levels", "queries"), every_second_long(CHANGED))
 def test_what_an_edit_does(after, levels, queries, base, tmp_path):
     report = compared(base, tmp_path, {**BASE, **after})
     assert {change.name: change.status for change in report.queries if change.status != "same"} == queries

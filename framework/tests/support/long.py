@@ -3,6 +3,8 @@
 import os
 from zlib import crc32
 
+import pytest
+
 BUILDS = int(os.environ.get("MILLSTREAM_BUILDS", "4"))
 """Builds of one project; with 20, the example gets twenty thousand events."""
 WAYS = [("all", "all"), ("none", "off")][: 1 if BUILDS < 4 else 2]
@@ -48,6 +50,20 @@ _SIZED = (
     "framework/tests/engine/test_record_outcomes.py",
     "framework/tests/streaming/",
 )
+
+
+def every_second_long(params):
+    """Leave every second value of a parameter to the long tests."""
+    params = [
+        param if hasattr(param, "values") and hasattr(param, "marks") else pytest.param(param)
+        for param in params
+    ]
+    return [
+        pytest.param(*param.values, id=param.id, marks=[*param.marks, pytest.mark.long])
+        if number % 2
+        else param
+        for number, param in enumerate(params)
+    ]
 
 
 def in_part(path, name):
