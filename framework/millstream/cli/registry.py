@@ -10,7 +10,7 @@ class CommandEntry(NamedTuple):
     in_session: bool = False
     """The command runs in a warm session of its project."""
     session_option: str = ""
-    """If given, it does so only with this option."""
+    """It runs there only with this option; empty: always."""
 
     @property
     def module(self) -> str:

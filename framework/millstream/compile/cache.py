@@ -29,7 +29,7 @@ class CachedModel(Struct, frozen=True):
     traits: Traits | None = None
     warnings: tuple[Diagnostic, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
-    """Its errors; entries with errors are only kept in memory."""
+    """Its errors; entries with errors are in memory, and never in the file."""
     found_in: str = ""
     """A digest of the project's names and paths, which errors may contain."""
     lost_columns: bool = False

@@ -31,7 +31,7 @@ from millstream.sql.name_map import NameMap, map_names
 from millstream.testing.units.check import unit_test_problems
 
 _REMEMBERED = 8
-"""Results of a model that are kept: for what readers see while it is wrong, and once it is right again."""
+"""Results of a model in memory: its readers see one while it has an error, and another once that is fixed."""
 
 
 class OutdatedError(Exception):

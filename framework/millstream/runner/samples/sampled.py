@@ -49,7 +49,7 @@ Ranges = dict[str, dict[int, tuple[int, int]]]
 
 
 class TopicSample:
-    """The records of each topic that are in a sample: chosen once, by whoever reads the topic first."""
+    """The sample of each topic. It is chosen when the topic is first read, and stays the same."""
 
     def __init__(self, project: Project, most: int, connect: Callable[[], Admin]) -> None:
         self.most = most
